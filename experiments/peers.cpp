@@ -1,6 +1,6 @@
 /// peers: what does a Python user call, and what does it cost? Sums called from Python (baselines/python, and a user's
-/// own) beside CUB's and tuned: their kernels alone as graphs of one call, C++ ones also as they are, and each call end
-/// to end.
+/// own) beside CUB's and tuned: their kernels alone as graphs of one call, C++ ones also as they are, many calls in a
+/// warm graph, and each call end to end.
 
 #include <vector>
 
@@ -22,8 +22,12 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   for (unsigned power = 10; power <= 28; power += selection.full ? 1 : 3) sizes.push_back(std::size_t{1} << power);
   return product_of({.types = {ElementType::f32, ElementType::i32, ElementType::i8},
                      .sizes = sizes_on(device, sizes),
-                     .modes = {TimingMode::device, TimingMode::replay, TimingMode::end_to_end},
-                     .settings = [&](const Variant& v) { return settings(v, selection); }},
+                     .modes = {TimingMode::device, TimingMode::replay, TimingMode::graph, TimingMode::end_to_end},
+                     .cache_states = {CacheState::cold_dirty, CacheState::warm},
+                     .settings = [&](const Variant& v) { return settings(v, selection); },
+                     .has = [](const Point& p) {  // between a graph's calls nothing can empty the cache
+                       return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm);
+                     }},
                     selection, device);
 }
 

@@ -1,5 +1,6 @@
 """The Python package on the CPU: functions as variants, what is said of wrong ones, and the command line."""
 
+import contextlib
 import csv
 import ctypes
 import os
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,76 @@ def test_arrays_of_our_own_speak_dlpack_and_the_array_interface():
     assert not hasattr(reductio.Array(4096, (3,), "bf16", (2, 0)), "__cuda_array_interface__")
 
 
+def test_a_workspace_is_the_harness_own():
+    def roomy(problem):
+        room = problem.workspace
+        assert room.dtype == np.int8 and room.shape == (problem.n + 8,) and room.ctypes.data % 256 == 0
+        def call(x, out, stream):
+            room[:] = 7
+            out[()] = x.sum()
+        return call
+
+    assert reductio.verify(declared(roomy, prepared=True, workspace=lambda p: p.n + 8), tier="quick", quiet=True)
+
+
+def test_arrays_are_guessed():
+    from reductio._arrays import guess
+    torch, cupy = types.ModuleType("torch"), types.ModuleType("cupy.cuda")
+    def closure(x, out, stream): cupy.sum(x)
+    def imports(x, out, stream):
+        import numba.cuda
+        numba.cuda.add(x)
+    def within(problem):
+        return lambda x, out, stream: torch.sum(x)
+    scope = dict(torch=torch, np=np, helper=lambda x: x)
+    exec("def module(x, out, stream): torch.sum(x)\ndef calls(x, out, stream): helper(x)", scope)
+    assert [guess(f) for f in (closure, imports, within)] == ["cupy", "numba", "torch"]
+    assert guess(scope["module"]) == guess(scope["calls"]) == "torch" and guess(len) is None
+    assert guess(eval("lambda x, out, stream: None", {})) is None and guess(eval("lambda x: 0", {"np": np})) == "numpy"
+
+
+def test_captured_calls_take_memory_from_their_plans_pool(monkeypatch):
+    """PyTorch aborts where a pool is destroyed while another is in use, so none ever is; two plans share none."""
+    from reductio import _arrays, _library, _variants
+
+    class Fake(_arrays.Pooled):
+        on_gpu, made, current = False, [], None
+
+        def array(self, a): return a
+        def new_pool(self):
+            self.made.append(len(self.made))
+            return self.made[-1]
+        @contextlib.contextmanager
+        def allocating_from(self, pool):
+            self.current = pool
+            yield
+            self.current = None
+
+    fake, capturing, seen = Fake(), [False], []
+    monkeypatch.setitem(_arrays._opened, ("numpy", False), fake)
+    monkeypatch.setattr(_arrays, "is_capturing", lambda stream: capturing[0])
+    def pooled(x, out, stream): seen.append(fake.current)
+    entry = _variants._entry(declared(pooled))
+    problem = _library.Problem(operation=1, type=_library.TYPES["f32"], n=4)
+
+    def plan():
+        handle = ctypes.c_void_p()
+        assert entry.prepare(ctypes.pointer(problem), ctypes.pointer(handle)) is None
+        return handle
+
+    def call(handle, captured, stream=1):
+        capturing[0] = captured
+        assert entry.enqueue(ctypes.addressof(problem), handle, 64, 128, stream) is None
+        return seen[-1]
+
+    one, two = plan(), plan()
+    assert [call(one, False), call(one, True), call(one, True, 2), call(two, True), call(two, False)] == [None, 0, 0, 1, None]
+    entry.destroy(one)
+    three = plan()
+    assert call(three, True) == 0 and call(two, True) == 1 and fake.made == [0, 1]
+    entry.destroy(two), entry.destroy(three)
+
+
 def test_experiments_are_run(tmp_path):
     def own(x, out, stream):
         out[()] = x.sum()
@@ -171,6 +243,33 @@ def test_a_function_that_ends_the_process_costs_its_own_rows(capfd):
     assert table["ratio"].notna().tolist() == [True, False] and "SIGABRT" in table["reason"][1]
 
 
+def test_a_function_that_raises_while_it_prepares(capfd):
+    def unprepared(problem):
+        raise MemoryError("no room")
+
+    def asks(problem): ...
+    def number(problem):
+        return 1 / 0
+
+    for one, said in ((declared(unprepared, prepared=True), "unprepared raised MemoryError: no room"),
+                      (declared(asks, prepared=True, workspace=number), "asks raised ZeroDivisionError: division by zero"),
+                      (declared(asks, prepared=True), "asks returned a NoneType, not the function to call")):
+        assert not reductio.verify(one, sizes="1000")
+        printed = capfd.readouterr()
+        assert f"refused: {one.id}: {said}" in " ".join(printed.out.split())
+        assert "Traceback" in printed.err or "returned" in said
+
+
+@pytest.mark.parametrize("value, said", [(None, "returned nothing"), ("two", "returned a str that is not one f32"),
+                                         (np.ones(3), "returned a ndarray that is not one f32")])
+def test_a_function_that_returns_another_thing_than_its_result(value, said, capfd):
+    def returned(x):
+        return value
+
+    assert not reductio.verify(declared(returned, returns=True), sizes="1000")
+    assert said in " ".join(capfd.readouterr().out.split())
+
+
 @pytest.mark.parametrize("value, said", [(1.5, "float"), (np.float32(1), "float32")])
 def test_a_function_that_returns_something(value, said, capfd):
     def wordy(x, out, stream):
@@ -209,11 +308,15 @@ def test_names_that_exist():
 @pytest.mark.parametrize("options, said", [
     (dict(types=["f31"]), "unknown types 'f31'"), (dict(device="tpu"), "unknown device 'tpu'"),
     (dict(arrays="list"), "unknown arrays 'list'"), (dict(device="gpu"), "numpy has no arrays on a GPU"),
-    (dict(operations=["max"]), "unknown operations 'max'")])
+    (dict(operations=["max"]), "unknown operations 'max'"), (dict(workspace=8), "say prepared=True, too")])
 def test_declarations_are_checked(options, said):
     def plain(x, out, stream): ...
     with pytest.raises(reductio.Error, match=said):
         declared(plain, **options)
+    with pytest.raises(reductio.Error, match="'mine' is not a group and a name"):
+        reductio.variant("mine", types=["f32"], arrays="numpy")(plain)
+    with pytest.raises(TypeError, match="takes a function, not a int"):
+        reductio.variant("mine/three", types=["f32"], arrays="numpy")(3)
 
 
 def test_what_is_no_variant():
@@ -224,6 +327,19 @@ def test_what_is_no_variant():
         reductio.compare("host/plan", "host/plain")
     with pytest.raises(reductio.Error, match="unknown option '--size'"):
         reductio.compare("host/plain", "host/unroll2", size="2^10")
+
+
+def test_numba_that_cannot_compile(tmp_path, monkeypatch):
+    """It names parts of NumPy, which may be gone, not before it compiles."""
+    (tmp_path / "numba.py").write_text("from types import SimpleNamespace\nimport numpy\ncuda = SimpleNamespace(\n"
+                                       "    compile_ptx=lambda *a, **k: numpy.no_such_name)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    from reductio import _variants
+    def numbed(x, out, stream): ...
+    said = _variants._missing(declared(numbed, arrays="numba"))
+    assert said.startswith("needs Numba, which cannot compile here: AttributeError: module 'numpy' has no attribute")
+    sys.modules.pop("numba")
 
 
 def test_a_package_that_is_absent():

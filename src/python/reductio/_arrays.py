@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dis
 import functools
+import warnings
 from ctypes import CFUNCTYPE, POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from ._library import TYPES, Error
 
@@ -92,11 +94,17 @@ class Stream(int):
 # ---- the libraries: what a function is given, and on which stream the library works ----
 
 class Plain:
-    """Arrays of reductio's own. A library has a context, in which calls of one plan on one stream run."""
+    """Arrays of reductio's own."""
     on_gpu = True
+    has_pools = False  # the library allocates during calls
+    alignment = 1      # of the inputs that it takes, in bytes
 
     def __init__(self):
-        self.now = None  # the plan and stream whose calls may run
+        self.now = None  # the stream that is current
+
+    def lacks(self) -> str:
+        """Why it cannot be used, or nothing. Starts no CUDA."""
+        return ""
 
     def array(self, a: Array):
         return a
@@ -104,8 +112,25 @@ class Plain:
     def stream(self, handle: int):
         return Stream(handle)
 
-    def enter(self, plan, stream: int) -> None:
-        """Before calls of another plan, or on another stream: what they allocate is that plan's."""
+    def enter(self, stream: int) -> None:
+        """Before calls on another stream."""
+
+
+class Pooled(Plain):
+    """A library that takes memory during calls. A captured call takes it from a pool of its plan's, so that no other
+    call is given that memory while the graph lives. Pools are never destroyed: PyTorch aborts if that happens while
+    another pool is in use. The next plan takes over the pool of one that is gone."""
+    has_pools = True
+
+    def __init__(self):
+        super().__init__()
+        self._spare: list = []
+
+    def take_pool(self):
+        return self._spare.pop() if self._spare else self.new_pool()
+
+    def give_back(self, pool) -> None:
+        self._spare.append(pool)
 
 
 class Numpy(Plain):
@@ -118,26 +143,26 @@ class Numpy(Plain):
         return numpy.asarray(a)
 
 
-class Torch(Plain):
-    def __init__(self):
-        super().__init__()
-        self._pool = None
+class Torch(Pooled):
+    def lacks(self):
+        import torch
+        return "" if hasattr(torch.cuda, "use_mem_pool") else f"needs PyTorch 2.5 or newer, not {torch.__version__}"
 
     def array(self, a: Array):
         import torch
         return torch.from_dlpack(a)
 
-    def enter(self, plan, stream):
+    def enter(self, stream):
         import torch
-        if self._pool is not None:
-            self._pool.__exit__(None, None, None)
-            self._pool = None
         torch.cuda.set_stream(torch.cuda.ExternalStream(stream))
-        if hasattr(torch.cuda, "use_mem_pool"):
-            if plan.memory is None:
-                plan.memory = torch.cuda.MemPool()
-            self._pool = torch.cuda.use_mem_pool(plan.memory)
-            self._pool.__enter__()
+
+    def new_pool(self):
+        import torch
+        return torch.cuda.MemPool()
+
+    def allocating_from(self, pool):
+        import torch
+        return torch.cuda.use_mem_pool(pool)
 
 
 class TorchOnCpu(Plain):
@@ -148,25 +173,39 @@ class TorchOnCpu(Plain):
         return torch.from_dlpack(a)
 
 
-class Cupy(Plain):
+class Cupy(Pooled):
     def array(self, a: Array):
         import cupy
         return cupy.from_dlpack(a)
 
-    def enter(self, plan, stream):
+    def enter(self, stream):
         import cupy
-        if plan.memory is None:
-            plan.memory = cupy.cuda.MemoryPool()
         if hasattr(cupy.cuda.Stream, "from_external"):
             self.current = cupy.cuda.Stream.from_external(Stream(stream))
         else:
             self.current = cupy.cuda.ExternalStream(stream)
         self.current.use()
-        cupy.cuda.set_allocator(plan.memory.malloc)
+
+    def new_pool(self):
+        import cupy
+        return cupy.cuda.MemoryPool()
+
+    def allocating_from(self, pool):
+        import cupy
+        return cupy.cuda.using_allocator(pool.malloc)
 
 
 class Numba(Plain):
     """Its kernels index what they write, so a result of shape () is given as one of shape (1,)."""
+
+    def lacks(self):
+        from numba import cuda
+        warnings.filterwarnings("ignore", ".*Grid size .* low occupancy")  # small inputs have small grids
+        try:  # it names parts of NumPy, which may be gone, not before it compiles
+            cuda.compile_ptx(lambda x: None, "void(float32[::1])", cc=(8, 0))
+        except Exception as error:
+            return f"needs Numba, which cannot compile here: {type(error).__name__}: {error}"
+        return ""
 
     def array(self, a: Array):
         from numba import cuda
@@ -179,6 +218,7 @@ class Numba(Plain):
 
 class Jax(Plain):
     """JAX has streams of its own, so ours must be idle when it reads."""
+    alignment = 16
 
     def array(self, a: Array):
         import jax
@@ -186,8 +226,9 @@ class Jax(Plain):
 
 
 LIBRARIES = {"reductio": Plain, "numpy": Numpy, "torch": Torch, "cupy": Cupy, "numba": Numba, "jax": Jax}
-# Which arrays a function wants whose module names these.
-GUESSES = {"torch": "torch", "triton": "torch", "cupy": "cupy", "numba": "numba", "jax": "jax", "numpy": "numpy"}
+# Which arrays a function wants that names something of these packages.
+GUESSES = {"torch": "torch", "triton": "torch", "cupy": "cupy", "numba": "numba", "jax": "jax", "jaxlib": "jax",
+           "numpy": "numpy"}
 _opened: dict[tuple[str, bool], Plain] = {}
 
 
@@ -200,17 +241,35 @@ def library_of(name: str, on_gpu: bool) -> Plain:
 
 
 def guess(function) -> str | None:
-    """The library whose arrays a function wants: one that it names, else the only one that its module has imported."""
+    """The library whose arrays a function wants: the first of GUESSES that it names, in its own code or in that of
+    functions within; else the only one that its module has imported, numpy aside."""
     scope = getattr(function, "__globals__", {})
-    names = getattr(getattr(function, "__code__", None), "co_names", ())
+    code = getattr(function, "__code__", None)
+    around = dict(zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or ()))
 
-    def libraries(values) -> list[str]:
-        modules = {str(getattr(value, "__name__", None) or "").split(".")[0] for value in values}
-        return list(dict.fromkeys(arrays for module, arrays in GUESSES.items() if module in modules))
+    def package(value) -> str:
+        return (value.__name__ if isinstance(value, ModuleType) else type(value).__module__).split(".")[0]
 
-    named = libraries(scope[name] for name in names if name in scope)
-    imported = libraries(value for value in list(scope.values()) if isinstance(value, ModuleType))
-    return named[0] if named else imported[0] if len(imported) == 1 else None
+    def named(code):
+        for name in (*code.co_names, *code.co_freevars):
+            if name in around:
+                with contextlib.suppress(ValueError):  # a variable that is not set yet
+                    yield package(around[name].cell_contents)
+            elif name in scope:
+                yield package(scope[name])
+        yield from (one.argval.split(".")[0] for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME")
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                yield from named(inner)
+
+    def libraries(packages) -> list[str]:
+        found = set(packages)
+        return list(dict.fromkeys(arrays for one, arrays in GUESSES.items() if one in found))
+
+    mine = libraries(named(code)) if code else []
+    imported = libraries(package(value) for value in list(scope.values()) if isinstance(value, ModuleType))
+    only = [one for one in imported if one != "numpy"] or imported
+    return mine[0] if mine else only[0] if len(only) == 1 else None
 
 
 # ---- the driver, which is loaded wherever there is a GPU ----
@@ -235,6 +294,12 @@ def cuda_has_started() -> bool:
 def _loaded(name: str) -> bool:
     with open("/proc/self/maps") as maps:
         return any(name in line for line in maps)
+
+
+def is_capturing(stream: int) -> bool:
+    status = c_int32()
+    _checked_call("cuStreamIsCapturing", c_void_p(stream), ctypes.byref(status))
+    return status.value != 0
 
 
 def current_gpu() -> int:
@@ -284,17 +349,30 @@ def side_stream(gpu: int | None):
         wait_for(_side_streams[gpu])
 
 
+def allocate(size: int) -> int:
+    memory = c_uint64()
+    _checked_call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size))
+    return memory.value
+
+
+def free(pointer: int) -> None:
+    _checked_call("cuMemFree_v2", c_uint64(pointer))
+
+
+def copy_on_gpu(to: int, pointer: int, size: int, stream: int) -> None:
+    _checked_call("cuMemcpyDtoDAsync_v2", c_uint64(to), c_uint64(pointer), ctypes.c_size_t(size), c_void_p(stream))
+
+
 @contextlib.contextmanager
 def scratch(size: int):
     """So many bytes of zeros in GPU memory."""
-    memory = c_uint64()
-    _checked_call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size))
+    memory = allocate(size)
     try:
-        _checked_call("cuMemsetD8Async", memory, ctypes.c_ubyte(0), ctypes.c_size_t(size),
+        _checked_call("cuMemsetD8Async", c_uint64(memory), ctypes.c_ubyte(0), ctypes.c_size_t(size),
                       c_void_p(_side_streams[current_gpu()]))
-        yield memory.value
+        yield memory
     finally:
-        _checked_call("cuMemFree_v2", memory)
+        free(memory)
 
 
 def _checked_call(name: str, *arguments) -> None:

@@ -43,6 +43,7 @@ class Variant:
     prepared: bool
     consumes_input: bool
     file: str
+    workspace: int | Callable[[Any], int] = 0
     longest_chain: Callable[[Any], int] | None = None
     peer: bool = False   # the package's own
     ready: bool = False  # its file has run
@@ -78,7 +79,7 @@ _into = _registered
 def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum",), device: str | None = None,
             arrays: str | None = None, needs: str | Iterable[str] = (), settings: Mapping[str, Iterable] | None = None,
             title: str | None = None, repeats: str = "may_differ", captured: bool = True, returns: bool = False,
-            prepared: bool = False, consumes_input: bool = False,
+            prepared: bool = False, consumes_input: bool = False, workspace: int | Callable[[Any], int] = 0,
             longest_chain: Callable[[Any], int] | None = None) -> Callable[[Callable], Variant]:
     """Makes a function a variant of reductio.
 
@@ -107,6 +108,8 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
     prepared    True: the function takes a problem (`n`, `type`, `result_type`, `operation`, `gpu`, settings) and
                 returns the function that is called; what it allocates lives as long as that
     consumes_input  True: it overwrites x, which is restored before each call
+    workspace   bytes of memory, or a function of the problem that returns them; with prepared=True. `problem.workspace`
+                is then an array of so many i8, whose place is drawn anew for each allocation, as those of x and out are
     longest_chain   of a problem: the most additions that an element passes through, which sets the rounding error that
                     is tolerated; by default n
 
@@ -139,6 +142,8 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
         _known("types", types, TYPES)
         _known("operations", operations, OPERATIONS)
         _known("repeats", [repeats], REPEATS)
+        if workspace and not prepared:
+            raise Error(f"reductio.variant('{id}'): a workspace is the problem's, so say prepared=True, too")
         if on == "numpy" and place == "gpu":
             raise Error(f"reductio.variant('{id}'): numpy has no arrays on a GPU")
         _check_arguments(id, function, ["problem"] if prepared else ["x"] if returns else ["x", "out", "stream"],
@@ -146,7 +151,8 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
         return Variant(id=id, function=function, types=list(types), operations=list(operations), device=place,
                        arrays=on, needs=_words(needs), settings=chosen, title=title or id,
                        repeats=repeats, captured=captured, returns=returns, prepared=prepared,
-                       consumes_input=consumes_input, longest_chain=longest_chain, file=_file_of(function))
+                       consumes_input=consumes_input, workspace=workspace, longest_chain=longest_chain,
+                       file=_file_of(function))
 
     types, operations = _words(types), _words(operations)
     named.make = _made  # without registering it
@@ -201,30 +207,31 @@ class Plan:
 
     def __init__(self, v: Variant, problem):
         self.variant = v
-        self.memory = None  # the library's pool for this plan
-        operation, self.type = _name(OPERATIONS, problem.operation), _name(TYPES, problem.type)
-        self.n = problem.n
-        self.result_type = (WIDE if operation == "wide_sum" else RESULTS).get(self.type, self.type)
-        self.shape = (2,) if operation == "moments" else ()
+        self.pool = None  # the library's, for what captured calls allocate
+        described = _described(v, problem)
+        self.type, self.n, self.result_type = described.type, described.n, described.result_type
+        self.shape = (2,) if described.operation == "moments" else ()
+        self.input_bytes = self.n * ELEMENT_BYTES[self.type]
         self.size = ELEMENT_BYTES[self.result_type] * (2 if self.shape else 1)
-        chosen = _chosen(v, problem)
         gpu = _arrays.current_gpu() if v.device == "gpu" else None
         self.device = (_arrays.ON_CPU, 0) if gpu is None else (_arrays.ON_CUDA, gpu)
         self.library = _arrays.library_of(v.arrays, v.device == "gpu")
         if v.device == "gpu" and v.arrays == "torch":
             sys.modules["torch"].cuda.set_device(gpu)
-        self.function, self.keywords = v.function, chosen
+        self.function, self.keywords = v.function, _chosen(v, problem)
         if v.prepared:
             with _arrays.side_stream(gpu) as side:
                 self.enter(side)
-                self.function, self.keywords = v.function(SimpleNamespace(
-                    operation=operation, type=self.type, n=self.n, result_type=self.result_type, gpu=gpu, **chosen)), {}
+                room = self.library.array(_arrays.Array(problem.workspace or 0, (problem.workspace_bytes,), "i8",
+                                                        self.device)) if v.workspace else None
+                self.function, self.keywords = v.function(_described(v, problem, gpu=gpu, workspace=room)), {}
             if not callable(self.function):
                 raise TypeError(f"{v.named} returned a {type(self.function).__name__}, not the function to call")
         if self.keywords:
             from functools import partial
             self.function = partial(self.function, **self.keywords)
         self.bound: dict = {}
+        self.copies: dict[int, int] = {}  # by an input that does not lie as the library needs it: where it is copied to
         self.warm: set[int] = set()
         self.value = None
         self.out = 0
@@ -232,6 +239,9 @@ class Plan:
     def bind(self, key):
         """The arrays of one call, as the function takes them."""
         pointer, out, stream = key
+        if (pointer or 0) % self.library.alignment and pointer not in self.copies:
+            self.copies[pointer] = _arrays.allocate(max(self.input_bytes, 1))
+        pointer = self.copies.get(pointer, pointer)
         arrays = [self.library.array(_arrays.Array(pointer or 0, (self.n,), self.type, self.device))]
         if not self.variant.returns:
             arrays += [self.library.array(_arrays.Array(out or 0, self.shape, self.result_type, self.device)),
@@ -249,8 +259,8 @@ class Plan:
         if offset in self.warm:
             return
         self.warm.add(offset)
-        size = self.n * ELEMENT_BYTES[self.type]
-        with _arrays.side_stream(self.device[1]) as side, _arrays.scratch(size + 256) as x, _arrays.scratch(256) as out:
+        room = self.input_bytes + 256
+        with _arrays.side_stream(self.device[1]) as side, _arrays.scratch(room) as x, _arrays.scratch(256) as out:
             self.enter(side)
             self.function(self.library.array(_arrays.Array(x + offset, (self.n,), self.type, self.device)),
                           self.library.array(_arrays.Array(out, self.shape, self.result_type, self.device)),
@@ -258,23 +268,31 @@ class Plan:
             _arrays.wait_for(side)  # before its memory goes
 
     def enter(self, stream) -> None:
-        here = self, stream
-        if self.library.now != here:
-            self.library.enter(self, stream or 0)
-            self.library.now = here
+        if self.library.now != stream:
+            self.library.enter(stream or 0)
+            self.library.now = stream
 
     def call(self, pointer, out, stream):
         key = pointer, out, stream
         arrays = self.bound.get(key)
-        if arrays is None:
-            with _arrays.capture_relaxed(self.device[0]):  # the first call of a stream may allocate
-                arrays = self.bind(key)
-                self.enter(stream)
-                return self.call_with(arrays, out, stream)
-        self.enter(stream)
-        return self.call_with(arrays, out, stream)
+        captured = self.library.has_pools and _arrays.is_capturing(stream)
+        if arrays is not None and not captured:
+            self.enter(stream)
+            return self.call_with(arrays, key)
+        with _arrays.capture_relaxed(self.device[0]):  # the first call may allocate, and a captured one from its pool
+            arrays = arrays or self.bind(key)
+            self.enter(stream)
+            if not captured:
+                return self.call_with(arrays, key)
+            if self.pool is None:
+                self.pool = self.library.take_pool()
+            with self.library.allocating_from(self.pool):
+                return self.call_with(arrays, key)
 
-    def call_with(self, arrays, out, stream):
+    def call_with(self, arrays, key):
+        pointer, out, stream = key
+        if pointer in self.copies and self.n:
+            _arrays.copy_on_gpu(self.copies[pointer], pointer, self.input_bytes, stream)
         if not self.variant.returns:
             returned = self.function(*arrays)
             self.out = out
@@ -297,14 +315,26 @@ class Plan:
                             f"with returns=True it returns {'two values' if self.shape else 'its result'}")
         kind = VALUES[self.result_type]
         for i, value in enumerate(values):
-            number = value.item() if hasattr(value, "item") else value
-            kind.from_address(result + i * ctypes.sizeof(kind)).value = number
+            try:
+                number = value.item() if hasattr(value, "item") else value
+                kind.from_address(result + i * ctypes.sizeof(kind)).value = number
+            except (TypeError, ValueError):
+                raise TypeError(f"{self.variant.named} returned a {type(value).__name__} that is not one "
+                                f"{self.result_type}") from None
 
     def finish(self, result, stream):
         if self.variant.returns:
             self.write(result)
         else:
             _arrays.copy_to_host(result, self.out, self.size, stream)
+
+
+def _described(v: Variant, problem, **more) -> SimpleNamespace:
+    """A problem, as functions are given it."""
+    operation, type = _name(OPERATIONS, problem.operation), _name(TYPES, problem.type)
+    result_type = (WIDE if operation == "wide_sum" else RESULTS).get(type, type)
+    return SimpleNamespace(operation=operation, type=type, n=problem.n, result_type=result_type, **_chosen(v, problem),
+                           **more)
 
 
 def _name(bits: dict[str, int], one: int) -> str:
@@ -341,8 +371,12 @@ def _failed(v: Variant) -> int:
 def _entry(v: Variant) -> Entry:
     """The structure of C. All that it points to is kept."""
 
+    asked: list = []  # what a function raised that was asked for a number, which prepare() tells
+
     def prepare(problem, plan):
         try:
+            if asked:
+                raise asked.pop()
             made = Plan(v, problem.contents)
             _plans[id(made)] = made
             plan[0] = id(made)
@@ -363,15 +397,21 @@ def _entry(v: Variant) -> Entry:
             return _failed(v)
 
     def destroy(plan):
-        gone = _plans.pop(plan, None)
-        if gone is not None and gone.library.now is not None and gone.library.now[0] is gone:
-            gone.library.now = None
+        gone = _plans.pop(plan)
+        for copy in gone.copies.values():
+            _arrays.free(copy)
+        if gone.pool is not None:
+            gone.library.give_back(gone.pool)
 
-    def chain(problem):
-        p = problem.contents
-        if v.longest_chain is None:
-            return p.n
-        return int(v.longest_chain(SimpleNamespace(n=p.n, type=_name(TYPES, p.type), **_chosen(v, p))))
+    def number(of):
+        """What a variant declares by a number or a function of the problem."""
+        def get(problem):
+            try:
+                return int(of(_described(v, problem.contents)) if callable(of) else of)
+            except BaseException as error:
+                asked[:] = [error]
+                return 0
+        return Number(get) if of else Number()
 
     settings = (Setting * max(len(v.settings), 1))()
     for i, (name, values) in enumerate(v.settings.items()):
@@ -381,8 +421,8 @@ def _entry(v: Variant) -> Entry:
                   operations=sum(OPERATIONS[o] for o in v.operations), types=sum(TYPES[t] for t in v.types),
                   result=ON_HOST if on_host else ON_DEVICE, repeats=REPEATS[v.repeats],
                   consumes_input=int(v.consumes_input), settings=settings, setting_count=len(v.settings),
-                  workspace_bytes=Number(), longest_chain=Number(chain), prepare=Prepare(prepare),
-                  enqueue=Enqueue(enqueue), finish=Finish(finish), destroy=Destroy(destroy))
+                  workspace_bytes=number(v.workspace), longest_chain=number(v.longest_chain),
+                  prepare=Prepare(prepare), enqueue=Enqueue(enqueue), finish=Finish(finish), destroy=Destroy(destroy))
     _kept.extend([entry, settings])
     return entry
 
@@ -403,6 +443,9 @@ def _missing(v: Variant) -> str:
             return f"needs the Python package {package}, which cannot be imported: {type(error).__name__}: {error}"
         if _arrays.cuda_has_started():
             return f"needs the Python package {package}, whose import starts CUDA, so that passes cannot be forked"
+    lacking = _arrays.library_of(v.arrays, v.device == "gpu").lacks()
+    if lacking:
+        return lacking
     if v.peer and not v.ready:
         try:
             _run_peer(v)
@@ -458,7 +501,7 @@ def _declared_in(file: str) -> list[Variant]:
             names = [node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
             # `cuda` is several packages'; of others the package that one installs is told.
             needs += [one if one.startswith("cuda.") else one.split(".")[0] for one in names
-                      if one not in ("reductio", "os", "types")]
+                      if one not in ("reductio", "functools", "os", "types")]
     out = []
     for node in tree.body:
         for call in getattr(node, "decorator_list", []):
