@@ -14,9 +14,9 @@ namespace reductio {
 namespace {
 
 constexpr std::array<std::string_view, 3> integer_datasets{"random", "exact", "alternating"};
-constexpr std::array<std::string_view, 11> float_datasets{"random", "exact",           "alternating", "ill-conditioned",
-                                                          "wide",   "wide-square",     "subnormal",   "infinity",
-                                                          "nan",    "mixed-infinities", "normal"};
+constexpr std::array<std::string_view, 13> float_datasets{
+    "random",    "exact",    "alternating", "ill-conditioned",  "wide",   "wide-square", "spread", "whole-range",
+    "subnormal", "infinity", "nan",         "mixed-infinities", "normal"};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
 class Random {
@@ -161,6 +161,25 @@ void fill_ill_conditioned(std::vector<Value<T>>& tile, Random& random) {
   }
 }
 
+/// The greatest power of two of which 2^33 can be added on the way without overflow, in any order.
+template <class T>
+constexpr int most_exponent =
+    std::min(std::numeric_limits<Value<T>>::max_exponent - 1 - 34, Format<T>::max_exponent - 1);
+
+/// Numbers of either sign whose exponents are uniform from `least` to `most`, as far as T has them.
+template <class T>
+void fill_spread(std::vector<Value<T>>& tile, Random& random, int least, int most) {
+  using V = Value<T>;
+  least = std::max(least, Format<T>::min_exponent - Format<T>::digits);
+  most = std::min(most, most_exponent<T>);
+  for (V& x : tile) {
+    const int exponent = least + static_cast<int>(random.below(static_cast<std::uint64_t>(most - least + 1)));
+    constexpr int bits = Format<T>::digits - 1;  // of a significand from 1 to below 2
+    const V significand = 1 + std::ldexp(static_cast<V>(random.next() >> (64 - bits)), -bits);
+    x = std::ldexp(random.chance(2) ? -significand : significand, exponent);
+  }
+}
+
 template <class T>
 void fill_alternating(std::vector<Value<T>>& tile) {
   using V = Value<T>;
@@ -169,8 +188,7 @@ void fill_alternating(std::vector<Value<T>>& tile) {
     low = static_cast<V>(~V{0} << (8 * sizeof(T) - 1));  // extended, so that all bits above a narrow T's sign are set
     high = static_cast<V>(~low);
   } else {
-    // The largest magnitude of which 2^33 can be added on the way without overflow.
-    high = std::ldexp(V{1}, std::min(std::numeric_limits<V>::max_exponent - 1 - 34, Format<T>::max_exponent - 1));
+    high = std::ldexp(V{1}, most_exponent<T>);
     low = -high;
   }
   for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = i % 2 == 0 ? high : low;
@@ -212,6 +230,10 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
     } else if (dataset == "subnormal") {
       fill_exact<T>(tile, n, random, seed);
       for (V& x : tile) x *= std::ldexp(V{1}, Format<T>::min_exponent - Format<T>::digits);
+    } else if (dataset == "spread") {
+      fill_spread<T>(tile, random, -73, 46);  // squares of f32 keep above 2^-149, and 2^33 of them below 2^128
+    } else if (dataset == "whole-range") {
+      fill_spread<T>(tile, random, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
     } else if (dataset == "normal") {
       for (V& x : tile) x = nearly_normal<V>(random);
     } else {
@@ -233,14 +255,17 @@ std::span<const std::string_view> dataset_names(ElementType type) {
   return integer_datasets;
 }
 
-std::vector<std::byte> make_tile(std::string_view dataset, ElementType type, std::size_t n, std::uint64_t seed) {
+void check_dataset(std::string_view dataset, ElementType type) {
   const auto names = dataset_names(type);
-  if (std::find(names.begin(), names.end(), dataset) == names.end()) {
-    std::string known;
-    for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-    throw UsageError("unknown dataset '" + std::string(dataset) + "' for " + std::string(name(type)) +
-                     "; known: " + known);
-  }
+  if (std::find(names.begin(), names.end(), dataset) != names.end()) return;
+  std::string known;
+  for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+  throw UsageError("unknown dataset '" + std::string(dataset) + "' for " + std::string(name(type)) +
+                   "; known: " + known);
+}
+
+std::vector<std::byte> make_tile(std::string_view dataset, ElementType type, std::size_t n, std::uint64_t seed) {
+  check_dataset(dataset, type);
   switch (type) {
     case ElementType::i8: return make<std::uint8_t>(dataset, n, seed);
     case ElementType::i32: return make<std::uint32_t>(dataset, n, seed);

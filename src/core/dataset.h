@@ -32,11 +32,18 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///                 2^22 elements the others are ones, beyond they are zeros. Of more than one period, that one needs as
 ///                 many digits as the exact sum leaves it
 ///   wide-square   the same of the sum of squares, whose sum is exact, too
+///   spread        both signs, over 120 binary orders of magnitude, from 2^-73 to 2^47 (f16: 40): their squares neither
+///                 overflow nor underflow to zero
+///   whole-range   the same over all the exponents that the type has, subnormal numbers included, up to those of
+///                 `alternating`. Their squares overflow
 ///   subnormal     as `exact`, in units of the least subnormal: a kernel that flushes them to zero fails
 ///   infinity      random with one infinity; nan: random with one NaN; mixed-infinities: +inf and -inf (a tile each)
 std::span<const std::string_view> dataset_names(ElementType);
 
-/// The first min(n, dataset_period) elements as raw bytes. Throws UsageError for an unknown name, listing the known.
+/// Throws UsageError for a name that is none of dataset_names(), listing them.
+void check_dataset(std::string_view dataset, ElementType);
+
+/// The first min(n, dataset_period) elements as raw bytes. Checks the name.
 std::vector<std::byte> make_tile(std::string_view dataset, ElementType, std::size_t n, std::uint64_t seed);
 
 }  // namespace reductio

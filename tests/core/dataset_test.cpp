@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -233,6 +234,59 @@ TEST(Dataset, ill_conditioned_sums_cancel_by_many_orders) {
       const Reference squares = reference(Operation::sum_of_squares, type, tile, n);
       EXPECT_TRUE(std::isfinite(squares.value));
     }
+}
+
+/// The exponents that the numbers of a data set have, and how often each sign.
+struct Exponents {
+  std::set<int> of;
+  double positive = 0;
+};
+Exponents exponents_of(const char* dataset, ElementType type) {
+  Exponents out;
+  const auto examine = [&](const auto& all) {
+    for (const auto value : all) {
+      const auto x = static_cast<double>(value);
+      if (x != 0) out.of.insert(std::ilogb(x));
+      out.positive += (x > 0) / static_cast<double>(dataset_period);
+    }
+  };
+  const auto tile = make_tile(dataset, type, dataset_period, 1);
+  if (type == ElementType::f16) examine(values<F16>(tile));
+  else if (type == ElementType::bf16) examine(values<BF16>(tile));
+  else if (type == ElementType::f32) examine(values<float>(tile));
+  else examine(values<double>(tile));
+  return out;
+}
+
+TEST(Dataset, spread_has_120_binary_orders_of_either_sign_and_its_squares_stay_in_range) {
+  for (const ElementType type : floating_types) {
+    const auto [of, positive] = exponents_of("spread", type);
+    const int least = type == ElementType::f16 ? -24 : -73, most = type == ElementType::f16 ? 15 : 46;
+    EXPECT_EQ(*of.begin(), least) << name(type);
+    EXPECT_EQ(*of.rbegin(), most) << name(type);
+    EXPECT_EQ(of.size(), static_cast<std::size_t>(most - least + 1)) << name(type);
+    EXPECT_NEAR(positive, 0.5, 0.005) << name(type);
+    const std::size_t n = std::size_t{1} << 33;
+    const Reference r = reference(Operation::moments, type, make_tile("spread", type, n, 1), n);
+    for (const Reference& each : {r, r.second.front()})
+      EXPECT_LT(each.sum_of_magnitudes, type == ElementType::f64 ? 0x1p1023 : 0x1p127) << name(type);
+  }
+}
+
+TEST(Dataset, whole_range_has_every_exponent_up_to_where_sums_could_overflow) {
+  for (const auto& [type, least, most] :
+       {std::tuple(ElementType::f16, -24, 15), std::tuple(ElementType::bf16, -133, 93),
+        std::tuple(ElementType::f32, -149, 93), std::tuple(ElementType::f64, -1074, 989)}) {
+    const auto [of, positive] = exponents_of("whole-range", type);
+    EXPECT_EQ(*of.begin(), least) << name(type);
+    EXPECT_EQ(*of.rbegin(), most) << name(type);
+    EXPECT_EQ(of.size(), static_cast<std::size_t>(most - least + 1)) << name(type);
+    EXPECT_NEAR(positive, 0.5, 0.005) << name(type);
+    const std::size_t n = std::size_t{1} << 33;
+    EXPECT_LT(reference(Operation::sum, type, make_tile("whole-range", type, n, 1), n).sum_of_magnitudes,
+              type == ElementType::f64 ? 0x1p1023 : 0x1p127)
+        << name(type);
+  }
 }
 
 TEST(Dataset, alternating_never_overflows_on_the_way) {

@@ -101,6 +101,10 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("--cache", options->cache,
                   "State of the cache: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")
       ->type_name("STATE");
+  sub->add_option("--dataset", options->dataset,
+                  "The data: random, or others of src/core/dataset.h, as ill-conditioned or spread, of floats")
+      ->type_name("NAME")
+      ->capture_default_str();
   options->selection.add_order(*sub);
   add_sampling(*sub, options->run);
   sub->add_option("--effect", options->effect, "The smallest effect that matters, as 1% or 0.01")
@@ -134,9 +138,10 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only the conclusions");
   return {sub, [options, sub] {
-            for (const char* name : {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache",
-                                     "--min-samples", "--max-samples", "--allocations", "--timeout", "--until-decided",
-                                     "--save-baseline", "--force", "--baseline", "--out"})
+            for (const char* name :
+                 {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache", "--dataset",
+                  "--min-samples", "--max-samples", "--allocations", "--timeout", "--until-decided", "--save-baseline",
+                  "--force", "--baseline", "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
             load_plugins(options->selection);
             options->what = with_variants_of_plugins(options->what, options->selection);

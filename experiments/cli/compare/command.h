@@ -17,7 +17,7 @@ struct CompareOptions {
   std::vector<std::string> what;
   SelectionOptions selection;
   RunOptions run;
-  std::string modes, cache, effect = "1%", out = default_out(), save, baseline, json_to;
+  std::string modes, cache, dataset = "random", effect = "1%", out = default_out(), save, baseline, json_to;
   bool csv = false, json = false, quiet = false, fail_if_slower = false, common = false, separately = false,
        force = false, until_decided = false;
   std::vector<std::string> experiments;  ///< of stored results; empty: all

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/dataset.h"
 #include "core/error.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/compare/baseline.h"
@@ -88,6 +89,7 @@ struct Request {
   std::vector<ElementType> types;
   DeviceKind device;
   CacheState cache;
+  std::string dataset;
 };
 
 Request parse(const CompareOptions& options) {
@@ -106,7 +108,9 @@ Request parse(const CompareOptions& options) {
                            : device == DeviceKind::cpu && !consumes ? CacheState::warm
                                                                     : CacheState::cold_dirty;
   if (!options.modes.empty()) parse_list(options.modes, parse_timing_mode);  // wrong words before a GPU is looked for
-  return {effect, selection, candidates, operations, types, device, cache};
+  for (const ElementType type : selected_or(selection.types, {usual_type(types)}))
+    check_dataset(options.dataset, type);
+  return {effect, selection, candidates, operations, types, device, cache, options.dataset};
 }
 
 /// Group by group, each in the candidates' order.
@@ -124,6 +128,7 @@ std::vector<Point> points_of(const Request& request, const std::vector<TimingMod
                               .settings = c.settings,
                               .timing_mode = mode,
                               .cache_state = request.cache,
+                              .dataset = request.dataset,
                               .seed = request.selection.seed});
     }
   return points;

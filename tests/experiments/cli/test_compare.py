@@ -265,6 +265,14 @@ def test_a_long_comparison_shows_what_differs(reductio, planted):
     assert len(reductio("compare", *folders, "--csv").rows()) == 64
 
 
+def test_other_data_are_compared_and_no_baseline_of_others(reductio, tmp_path):
+    reductio("compare", FAST, "--sizes", "2^10", "--dataset", "spread", "--save-baseline", "x").ok()
+    rows = list(csv.DictReader(next(tmp_path.glob("out/results/*/baselines/x/compare.csv")).open(newline="")))
+    assert {r["dataset"] for r in rows} == {"spread"}
+    reductio("compare", FAST, "--sizes", "2^10", "--dataset", "spread", "--baseline", "x").ok()
+    assert "dataset" in reductio("compare", FAST, "--sizes", "2^10", "--baseline", "x", "--quiet").error(1)
+
+
 # ------------------------------------------------------------------------------------------------------------ baselines
 
 
