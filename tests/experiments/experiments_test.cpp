@@ -91,10 +91,11 @@ TEST(Experiments, NoneHoldsItsRowsBackForMoreThanAMinute) {
 
 TEST(Experiments, EachVariantSaysWhoseItIsWhatItIsTheBaseOfAndWhereItIsMeasured) {
   const std::set<std::string_view> documents{"squares", "twopass", "unroll", "levels", "multiblock"};
+  const std::set<std::string_view> ours{"tuned", "modern", "compensated", "ablation"};
   std::map<Operation, std::vector<std::string>> bases;
   for (const Variant& v : variants()) {
     if (v.id.find('/') == std::string::npos) continue;  // of a test
-    const bool is_ours = v.group() == "tuned" || v.group() == "modern" || v.group() == "ablation";
+    const bool is_ours = ours.contains(v.group());
     EXPECT_EQ(v.kind == VariantKind::document, documents.contains(v.group())) << v.id;
     EXPECT_EQ(v.kind == VariantKind::ours, is_ours) << v.id;
     EXPECT_EQ(v.kind == VariantKind::cpu, v.runs_on(DeviceKind::cpu)) << v.id;
@@ -532,6 +533,25 @@ TEST(Experiments, AccuracyAddsUpFourDataSetsAndRepeatsOneSizeAThousandTimes) {
   integers.types = {ElementType::i32};
   for (const Point& p : find_experiment("accuracy").points(integers, gpu()))
     EXPECT_TRUE(p.dataset == "random" || p.dataset == "alternating") << p.dataset << " is of floats alone";
+}
+
+TEST(Experiments, FrontierHasEachWayToAddUpFloatsOnEachKindOfData) {
+  std::map<std::string, std::set<std::string>> datasets;  // by variant, operation and type
+  for (const Point& p : find_experiment("frontier").points({}, gpu())) {
+    EXPECT_EQ(p.timing_mode, TimingMode::device) << p.variant->id;
+    EXPECT_EQ(refusal(*p.variant, gpu(), p.problem, p.settings), "") << p.variant->id;
+    datasets[p.variant->id + " " + std::string(name(p.problem.operation)) + " " + std::string(name(p.problem.type))]
+        .insert(p.dataset);
+  }
+  const std::set<std::string> all{"random", "spread", "ill-conditioned"};
+  for (const auto& [what, of] : datasets) EXPECT_EQ(of, all) << what;
+  for (const char* what : {"compensated/kahan sum f32", "compensated/kahan sum f64", "compensated/in-double sum f32",
+                           "tuned/sum sum f64", "tuned/sum wide_sum f32", "levels/naive sum f32"})
+    EXPECT_TRUE(datasets.contains(what)) << what;
+  EXPECT_FALSE(datasets.contains("compensated/in-double sum f64"));
+  Selection integers;
+  integers.types = {ElementType::i32};
+  EXPECT_TRUE(find_experiment("frontier").points(integers, gpu()).empty()) << "they lose nothing";
 }
 
 TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {

@@ -72,7 +72,8 @@ def test_list_filters(reductio):
     assert ids("--variants", "^twopass/") == [k for k in sorted(KERNELS) if k.startswith("twopass/")]
     assert set(ids("--device", "cpu")) >= set(CPU)
     assert not set(ids("--device", "cpu")) & set(KERNELS)
-    assert all(v.startswith(("squares/", "twopass/", "unroll/", "levels/", "multiblock/", "ablation/", "modern/", "tuned/"))
+    assert all(v.startswith(("squares/", "twopass/", "unroll/", "levels/", "multiblock/", "ablation/", "modern/", "tuned/",
+                             "compensated/"))
                for v in ids("--device", "sim"))
     squares = ids("--operations", "sum_of_squares", "--variants", "^(squares|eigen)/")
     assert "eigen/squared-norm" in squares and "eigen/sum" not in squares
@@ -132,7 +133,7 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
                            "--resume", "--csv", "--json", "--quiet", "--seed", "--order-seed", "--profile", "--dry-run",
                            "--quick", "--full", "--min-samples", "--max-samples", "--allocations", "--timeout",
                            "--confidence"],
-                   "compare": ["--types", "--operations", "--sizes", "--modes", "--cache", "--device", "--gpu", "--seed",
+                   "compare": ["--types", "--operations", "--sizes", "--modes", "--cache", "--dataset", "--device", "--gpu", "--seed",
                                "--order-seed", "--min-samples", "--max-samples", "--allocations", "--timeout",
                                "--confidence", "--effect", "--csv",
                                "--json", "--quiet", "--fail-if-slower", "--save-baseline", "--baseline", "--out"],

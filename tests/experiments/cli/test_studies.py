@@ -9,7 +9,8 @@ from project import SOURCE
 import contrasts
 from conftest import call
 
-STUDIES = ["squares", "latency", "twopass", "unrolling", "levels", "multiblock", "modern", "ablation", "accuracy"]
+STUDIES = ["squares", "latency", "twopass", "unrolling", "levels", "multiblock", "modern", "ablation", "accuracy",
+           "frontier"]
 N, SMS = 2**15, 6  # the simulated device's; 2^15 elements are a thread each in more blocks than 4 for each of them
 
 
@@ -90,6 +91,14 @@ def test_accuracy_tells_errors_of_four_data_sets_and_what_they_are_relative_to(r
             1e-7 * abs(float(r["exact_result"]))
     by_finish = {settings_of(r["settings"])["finish"] for r in rows["accuracy"] if r["variant"] == "levels/naive"}
     assert by_finish == {"atomic", "relaunch", "host"}
+
+
+def test_the_frontier_has_an_error_of_each_sum(rows):
+    found = {(r["variant"], r["operation"], r["element_type"], r["dataset"]): float(r["abs_error"])
+             for r in rows["frontier"]}
+    assert {dataset for *_, dataset in found} == {"random", "spread", "ill-conditioned"}
+    plain, neumaier = (found[f"compensated/{name}", "sum", "f32", "ill-conditioned"] for name in ("plain", "neumaier"))
+    assert neumaier < plain / 1000
 
 
 def test_the_number_of_multiprocessors_is_the_devices_and_without_one_an_h200s(reductio, rows):

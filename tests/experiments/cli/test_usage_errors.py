@@ -81,6 +81,8 @@ WRONG = [
     (["run", "comparison", "--set", "block=33"], ["block=33", "allowed", "256"]),
     (["verify", "--device", "sim", "--set", "block=zwei"], ["block=zwei", "allowed"]),
     (["verify", "--variants", "^levels/naive$", "--set", "policy=par"], ["'policy'", "block"]),
+    (["compare", "host/plain", "host/plain:opt=O2", "--dataset", "narrow"], ["'narrow' for f32", "ill-conditioned", "spread"]),
+    (["compare", "host/plain", "host/plain:opt=O2", "--dataset", "spread", "--types", "f32,i32"], ["'spread' for i32"]),
     (["run", "cpu", "--seed", "many"], ["--seed", "many"]),
     (["run", "cpu", "--seed", "-1"], ["--seed"]),
     (["run", "cpu", "--order-seed", "-1"], ["--order-seed", "-1"]),
@@ -107,7 +109,7 @@ WRONG = [
     (["new", "twopass/rolled"], ["'twopass/rolled'", "already"]),
     *((["new", group + "/mine"], [f"'{group}/'", "document or library", "mine/mine"])
       for group in ("cub", "cublas", "thrust", "eigen", "host", "std", "openmp", "squares", "twopass", "unroll",
-                    "levels", "multiblock", "tuned", "modern", "ablation")),
+                    "levels", "multiblock", "tuned", "modern", "compensated", "ablation")),
     *((["new", name], [f"'{name}'", "a-z, 0-9 and -", "mine/first-idea"])
       for name in ("../../etc/passwd", "mine/../x", "/mine", "mine/", "Mine/x", "mine/x y", "mine/-x", "mine/x_y",
                    "mine/é")),
