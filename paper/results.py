@@ -396,16 +396,17 @@ class Results:
         self._any: dict[str, pd.DataFrame] = {}
 
     def file(self, name: str) -> Path:
-        if name == "releases.csv":
-            return stored(self.releases_folder / name)
-        return stored((self.cpu_folder if name.partition(".")[0] == "cpu" else self.folder) / name)
+        return stored(self.folder_of(name) / name)
 
-    @property
-    def releases_folder(self) -> Path:
-        """That releases.csv is in: a folder beside this one whose name ends so, where this one has none."""
-        if stored(self.folder / "releases.csv").exists():
+    def folder_of(self, name: str) -> Path:
+        """That a file is in. Some have a folder of their own beside this one, as nvidia-h100-releases, where this one has
+        none of that name."""
+        stem = name.partition(".")[0]
+        if stem == "cpu":
+            return self.cpu_folder
+        if name not in ("releases.csv", "frontier.csv") or stored(self.folder / name).exists():
             return self.folder
-        return next((p.parent for p in sorted(self.folder.resolve().parent.glob("*-releases/releases.csv*"))), self.folder)
+        return next((p.parent for p in sorted(self.folder.resolve().parent.glob(f"*-{stem}/{name}*"))), self.folder)
 
     def _once(self, file: str, read) -> pd.DataFrame | None:
         if file not in self._tables:
@@ -468,10 +469,10 @@ class Results:
     def machine(self) -> Machine:
         return read_machine(self.folder / "machine.json", self.folder.resolve().name)
 
-    @cached_property
-    def releases_machine(self) -> Machine:
-        """That of releases.csv."""
-        return read_machine(self.releases_folder / "machine.json", self.releases_folder.resolve().name)
+    def machine_of(self, name: str) -> Machine:
+        """That of a file."""
+        folder = self.folder_of(name)
+        return read_machine(folder / "machine.json", folder.resolve().name)
 
     @cached_property
     def cpu_machine(self) -> Machine:

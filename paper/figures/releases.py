@@ -99,7 +99,7 @@ def draw(results: Results):
     handles = [Line2D([], [], **looks[n]) for n in SIZES]
     names = [f"n = {rs.power_label(n)}" for n in SIZES]
     style.legend(figure, handles, names, 0.34, LEFT, ncols=len(SIZES))
-    style.title(figure, f"Sums of CUB's releases on one {results.releases_machine.gpu}, {WAY_WORDS}", left=LEFT)
+    style.title(figure, f"Sums of CUB's releases on one {results.machine_of('releases.csv').gpu}, {WAY_WORDS}", left=LEFT)
     style.foot(figure, "Below: time of the newest release over each one's; vertical lines are intervals that hold all at "
                "once. One nvcc\ncompiled all releases. A point above 1 is a release that is faster than the newest.",
                left=LEFT)

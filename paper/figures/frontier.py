@@ -1,0 +1,117 @@
+"""What a bit costs: the error of each sum of 2^28 floats or doubles against its time, on three kinds of data. The line is
+the frontier: what is left of it is faster, what is below it closer to the exact sum, and nothing is both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+import results as rs
+from figures import style
+from results import Results
+
+FILE = "frontier.csv"
+TYPES = {"f32": np.float32, "f64": np.float64}
+SETS = {"random": "random: uniform in [-1, 1)", "spread": "spread over 120 binary orders",
+        "ill-conditioned": "ill-conditioned"}
+ROUNDED_ONCE = 0.5  # units in the last place: what rounding the exact sum costs at most
+FLOOR = 0.03        # of the axis; what is closer stands on it
+# Calls as the legend has them, in its order: colour by what they do, marker by which it is.
+PLAIN, LIBRARY, PAIRS, OURS = "#0072B2", "#000000", "#D55E00", style.GROUP_COLORS["tuned"]
+CALLS = {
+    "compensated/plain": ("plain", PLAIN, "o"), "multiblock/last-block-warp": ("multiblock/last-block-warp", PLAIN, "v"),
+    "levels/naive": ("levels/naive", PLAIN, "^"), "compensated/pairwise": ("pairwise", PLAIN, "s"),
+    "cub/sum": ("CUB", LIBRARY, "o"), "cub/sum wide_sum": ("CUB, f32 into f64", LIBRARY, "s"),
+    "cub@ not_guaranteed": ("CUB, not_guaranteed", LIBRARY, "v"), "cub@ run_to_run": ("CUB, run_to_run", LIBRARY, "^"),
+    "cub@ gpu_to_gpu": ("CUB, gpu_to_gpu", LIBRARY, "D"),
+    "compensated/kahan": ("Kahan", PAIRS, "o"), "compensated/neumaier": ("Neumaier", PAIRS, "v"),
+    "compensated/double-double": ("double-double", PAIRS, "s"), "compensated/in-double": ("f32 in f64", PAIRS, "D"),
+    "tuned/sum": ("tuned", OURS, "o"), "tuned/sum wide_sum": ("tuned, f32 into f64", OURS, "s"),
+    "exact/sum": ("exact", OURS, "*")}
+LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5, label="frontier")
+ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.5, 0.08, 0.5, 1.75, 0.14, 0.3, 1.16
+
+
+def key_of(row: pd.Series) -> str:
+    """A call as CALLS has it; what CALLS does not have keeps its id."""
+    if str(row["variant"]).startswith("cub@"):
+        return f"cub@ {str(row['settings']).partition('determinism=')[2].partition(';')[0]}"
+    return f"{row['variant']} {row['operation']}".removesuffix(" sum")
+
+
+def points_of(table: pd.DataFrame) -> pd.DataFrame:
+    """call, element_type, dataset, n, slower (than only reading) and ulps: the error in units in the last place that the
+    exact sum has in the elements' type."""
+    rows = table[(table["status"] == "ok") & (table["device"] == "cuda") & table["element_type"].isin(list(TYPES))
+                 & table["time_median_s"].notna() & table["abs_error"].notna() & table["exact_result"].notna()].copy()
+    rows["call"] = rows.apply(key_of, axis=1) if len(rows) else ""
+    rows["slower"] = rows["time_median_s"] / rows["read_time_s"]
+    for name, of in TYPES.items():
+        these = rows["element_type"] == name
+        unit = np.spacing(np.abs(rows.loc[these, "exact_result"].to_numpy(float)).astype(of)).astype(float)
+        rows.loc[these, "ulps"] = rows.loc[these, "abs_error"] / unit
+    return rows
+
+
+def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
+    """Those that no other is faster and closer than, from the fastest on."""
+    found = points.sort_values(["slower", "ulps"])
+    return found[found["ulps"] < found["ulps"].cummin().shift(fill_value=np.inf)]
+
+
+def draw(results: Results):
+    """None without frontier.csv or times in it."""
+    table = results.experiment("frontier")
+    points = points_of(table) if table is not None else pd.DataFrame()
+    if not len(points):
+        return None
+    n = points["n"].max()
+    points = points[points["n"] == n]
+    types = [t for t in TYPES if (points["element_type"] == t).any()]
+    sets = [d for d in SETS if (points["dataset"] == d).any()]
+    figure = style.sheet(HEAD + len(types) * TALL + (len(types) - 1) * BETWEEN + FOOT)
+    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(sets) - 1)) / len(sets)
+    looks = {call: CALLS.get(call, (call, style.MARK_COLOR, "x")) for call in
+             [*(c for c in CALLS if (points["call"] == c).any()), *sorted(set(points["call"]) - set(CALLS))]}
+    for i, kind in enumerate(types):
+        bottom = FOOT + (len(types) - 1 - i) * (TALL + BETWEEN)
+        of_type = points[points["element_type"] == kind]
+        top = 10 ** np.ceil(np.log10(max(of_type["ulps"].max(), 10) * 1.5))
+        for k, dataset in enumerate(sets):
+            axes = style.place(figure, LEFT + k * (width + GAP), bottom, width, TALL, f"frontier:{kind}:{dataset}")
+            here = of_type[of_type["dataset"] == dataset]
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            line = frontier_of(here)
+            axes.plot([*line["slower"], points["slower"].max() * 1.3],
+                      [*line["ulps"].clip(lower=FLOOR), max(line["ulps"].min(), FLOOR)] if len(line) else [], **LINE)
+            for call, (_, color, marker) in looks.items():
+                of = here[here["call"] == call]
+                axes.plot(of["slower"], of["ulps"].clip(lower=FLOOR), linestyle="", color=color, marker=marker,
+                          markersize=5.5 if marker == "*" else 3.4, markerfacecolor="none", markeredgewidth=0.8,
+                          clip_on=False, zorder=2, label=call)
+            axes.axhline(ROUNDED_ONCE, **ONCE_LOOK)
+            axes.set_xlim(0.97, points["slower"].max() * 1.15)
+            axes.set_ylim(FLOOR, top)
+            axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 3, 5)))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_major_locator(FixedLocator([10.0**e for e in range(0, int(np.log10(top)) + 1, 2 if top < 1e10 else 4)]))
+            axes.tick_params(labelleft=k == 0, labelbottom=i == len(types) - 1)
+            axes.set_title(f"{kind}, {SETS[dataset]}", loc="left", pad=3)
+            if i == len(types) - 1:
+                axes.set_xlabel("time, reading alone = 1", labelpad=1)
+        figure.axes[i * len(sets)].set_ylabel("error (ulp of the exact sum)", labelpad=2)
+    handles = [Line2D([], [], linestyle="", color=c, marker=m, markersize=5.5 if m == "*" else 3.4,
+                      markerfacecolor="none", markeredgewidth=0.8) for _, c, m in looks.values()]
+    handles += [Line2D([], [], **{k: v for k, v in LINE.items() if k != "label"}), Line2D([], [], **ONCE_LOOK)]
+    names = [*(name for name, *_ in looks.values()), "frontier", "half a unit: rounded once"]
+    style.legend(figure, handles, names, 0.22, ncols=style.legend_columns(names, style.TEXT_WIDTH - 0.12))
+    style.title(figure, f"What a bit costs on one {results.machine_of(FILE).gpu}, n = {rs.power_label(n)}",
+                "Left is faster, below is closer to the exact sum. L2 is cold; time is device time.")
+    style.foot(figure, "Each error is of one array. What is closer than the axis goes stands on it.")
+    return figure

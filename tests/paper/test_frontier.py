@@ -1,0 +1,81 @@
+"""The figure of error against time shows what its CSV says; every value here is planted in synthetic rows."""
+
+import math
+
+import matplotlib.pyplot as plt
+import pytest
+import synthetic
+from drawn import axes_of, legible_and_inside, line, texts
+from synthetic import timed
+
+import results as rs
+from figures import frontier
+
+N = 2**20
+READ = 4e-6 + 4 * N / 4.5e12  # of synthetic rows
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def row(call: str, slower: float, ulps: float, exact: float = 3.0, **more) -> dict:
+    """Of a sum that takes so many times as long as reading and is so many units off: of 3, 2^-22 in f32."""
+    variant, _, operation = call.partition(" ")
+    key = dict(experiment="frontier", variant=variant, operation=operation or "sum", settings="", n=N) | more
+    unit = math.ulp(exact) * (2**29 if key.get("element_type", "f32") == "f32" else 1)
+    return timed(slower * READ, **key) | dict(abs_error=ulps * unit, exact_result=exact, read_time_s=READ)
+
+
+def folder_of(path, rows) -> rs.Results:
+    synthetic.write_folder(path)
+    synthetic.write_csv(path / "frontier.csv", rows)
+    return rs.Results(path)
+
+
+ROWS = [row("compensated/plain", 1.1, 50), row("cub/sum", 1.0, 80), row("compensated/kahan", 1.2, 0.75),
+        row("levels/naive", 4.0, 9), row("tuned/sum wide_sum", 1.05, 0.25, accumulator_type="f64"),
+        row("cub@3.5.0/sum", 1.6, 2, settings="determinism=gpu_to_gpu"), row("compensated/in-double", 1.3, 0)]
+
+
+def test_it_shows_the_error_in_units_of_the_exact_sum_against_the_time_over_reading(tmp_path):
+    figure = frontier.draw(folder_of(tmp_path / "m", ROWS))
+    axes = axes_of(figure, "frontier:f32:random")
+    assert [a.get_gid() for a in figure.axes] == ["frontier:f32:random"]
+    for call, slower, ulps in (("compensated/plain", 1.1, 50), ("cub/sum", 1.0, 80), ("levels/naive", 4.0, 9),
+                               ("tuned/sum wide_sum", 1.05, 0.25), ("cub@ gpu_to_gpu", 1.6, 2)):
+        assert line(axes, call)[0].tolist() == [[pytest.approx(slower), pytest.approx(ulps)]]
+    # Nothing is closer than the axis goes.
+    assert line(axes, "compensated/in-double")[0].tolist() == [[pytest.approx(1.3), frontier.FLOOR]]
+    said = texts(figure)
+    assert "Synthetic GPU" in said and "CUB, gpu_to_gpu" in said and "tuned, f32 into f64" in said
+    figure.draw_without_rendering()
+    legible_and_inside({"frontier": figure})
+
+
+def test_on_the_frontier_is_what_nothing_beats_in_both(tmp_path):
+    found = frontier.frontier_of(frontier.points_of(folder_of(tmp_path / "m", ROWS).experiment("frontier")))
+    assert found["call"].tolist() == ["cub/sum", "tuned/sum wide_sum", "compensated/in-double"]
+
+
+def test_units_are_those_of_the_elements_type(tmp_path):
+    rows = [row("tuned/sum", 1.0, 7, element_type="f64", accumulator_type="f64")]
+    assert frontier.points_of(folder_of(tmp_path / "m", rows).experiment("frontier"))["ulps"].tolist() == [pytest.approx(7)]
+
+
+def test_an_unknown_sum_keeps_its_name_and_others_sizes_and_failures_are_left_out(tmp_path):
+    rows = [*ROWS, row("mine/first-idea", 1.0, 3), row("cub/sum", 1.0, 5, n=2**10),
+            row("thrust/reduce", 1.0, 5) | dict(status="wrong")]
+    figure = frontier.draw(folder_of(tmp_path / "m", rows))
+    assert "mine/first-idea" in texts(figure) and "thrust" not in texts(figure)
+    assert len(line(axes_of(figure, "frontier:f32:random"), "cub/sum")[0]) == 1
+
+
+def test_without_times_there_is_no_figure_and_a_folder_of_its_own_is_found(tmp_path):
+    here = rs.Results(synthetic.write_folder(tmp_path / "m"))
+    assert frontier.draw(here) is None
+    folder_of(tmp_path / "card-frontier", ROWS)
+    assert frontier.draw(rs.Results(here.folder)) is not None
+    assert frontier.draw(folder_of(tmp_path / "sim", [row("cub/sum", 1, 1) | dict(device="sim", time_median_s="")])) is None
