@@ -27,7 +27,7 @@ from command_line import Parser
 HERE = Path(__file__).resolve().parent / "report"
 CHART = "chart"  # the class of every plot: the text of its style is then known, and its hash
 # Of the rows, what the page shows or lets choose. A result's bits and the time of day are in the CSV alone.
-LEFT_OUT = ("schema_version", "timestamp_utc", "machine", "result", "result2", "exact_result", "sum_of_magnitudes")
+LEFT_OUT = ("schema_version", "timestamp_utc", "machine", "result", "result2", "exact_result")
 ADDED = ("kind", "group", "words", "is_base")  # what the catalogue says of a row
 LARGEST_SAMPLES = 2**26  # bytes of a file of samples, as it lies on the disk; larger ones are left out, and named
 SAMPLES = ("none", "means", "all")
@@ -144,8 +144,9 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
             missing.append(f"{arguments[0] if arguments else folder} cannot be read: {told(error)}")
         return None
 
-    catalog_file, verdicts_file = folder / "catalog.csv", folder / "verdicts.csv"
-    catalog = attempt(rs.read_catalog, catalog_file)
+    catalog = attempt(rs.read_catalog, folder / "catalog.csv")
+    if catalog is None:
+        catalog = rs.read_catalog(folder / "none")  # all are the user's own
     tables, files = [], {}
     for path in sorted(folder.glob("*.csv*")):
         if ".samples." in path.name:
@@ -155,14 +156,14 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
             continue
         if not attempt(rs.is_experiment, path):
             continue
-        read = attempt(rs.read_points, path, rs.read_catalog(Path()) if catalog is None else catalog)
+        read = attempt(rs.read_points, path, catalog)
         if read is not None:
             files |= dict.fromkeys(read["experiment"].unique(), path)
             tables.append(read)
     rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     found = {"name": folder.resolve().name, "missing": missing,
              "machine": attempt(lambda path: rs.read_machine(path, folder.name).record, folder / "machine.json") or {},
-             "rows": None, "samples": None, "catalog": None, "verdicts": None}
+             "rows": None, "samples": None, "catalog": None, "verdicts": None, "releases": None}
     if len(rows):
         kept = rows[[c for c in [*rs.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
         found["rows"] = blob.table(kept, rs.ROWS.numbers)
@@ -181,13 +182,13 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
         if taken:
             columns = zip(("row", "context", "round", "time"), ("u4", "u2", "u4", "f4"), zip(*taken))
             found["samples"] = {name: blob.add(values, dtype) for name, dtype, values in columns}
-    if catalog is not None and len(catalog):
+    if len(catalog):
         found["catalog"] = blob.table(catalog.reset_index(), ())
-    if verdicts_file.exists():
-        verdicts = attempt(rs.read_table, verdicts_file, rs.VERDICTS)
-        if verdicts is not None:
-            found["verdicts"] = blob.table(verdicts, rs.VERDICTS.numbers)
-    if found["rows"] is None and found["verdicts"] is None:
+    for name, columns in (("verdicts", rs.VERDICTS), ("releases", rs.Columns.of("releases"))):
+        path = rs.stored(folder / f"{name}.csv")
+        if path.exists() and (table := attempt(rs.read_table, path, columns)) is not None:
+            found[name] = blob.table(table[columns.names], columns.numbers)
+    if not any(found[name] for name in ("rows", "verdicts", "releases")):
         why = f" ({missing[0]})" if missing else ""
         raise rs.ResultsError(f"{folder} holds no rows of an experiment{why}: name a folder that `reductio run` wrote")
     return found

@@ -4,7 +4,7 @@
 
 /** @typedef {{at: number, type: string, length: number, words?: string[]}} Stored  a column, as report.py packed it */
 /** @typedef {{length: number, columns: Record<string, Stored>}} StoredTable */
-/** @typedef {{name: string, missing: string[], machine: any, rows: Table?, catalog: Table?, verdicts: Table?, samples: any,
+/** @typedef {{name: string, missing: string[], machine: any, rows: Table?, catalog: Table?, verdicts: Table?, releases: Table?, samples: any,
  *             index: number}} Folder */
 /** @typedef {{row: number, n: number, y: number, low: number, high: number, folder: Folder, series: Series}} Point */
 /** @typedef {{key: string, label: string, variant: string, settings: string, group: string, kind: string, rows: number[],
@@ -15,6 +15,8 @@ const { Plot, d3 } = /** @type {any} */ (window);
 
 // ---------------------------------------------------------------------------------------------------- words and numbers
 
+/** What an object holds itself: a variant may be called `constructor`. */
+const own = (/** @type {any} */ of, /** @type {string} */ name) => (Object.hasOwn(of, name) ? of[name] : undefined);
 const NAMES = /** @type {Record<string, string>} */ ({
   device: "runs on", element_type: "element type", timing_mode: "timing mode", cache_state: "cache state",
   offset_elements: "offset", dataset: "data", caller: "called",
@@ -27,7 +29,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
 });
 /** A column's name, and a word that it holds. */
 const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name;
-const labelOf = (/** @type {string} */ word) => WORDS[word] ?? word;
+const labelOf = (/** @type {string} */ word) => own(WORDS, word) ?? word;
 const grouped = (/** @type {number} */ v, digits = 0) =>
   v.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 /** Microseconds, three digits: 8.40, 10.0, 255, 1,225. */
@@ -55,6 +57,7 @@ const VALUES = /** @type {Record<string, {label: string, unit: string, log: bool
   time: { label: "time", unit: "time (us)", log: true, tell: p => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6) },
   part: { label: "device part of the time", unit: "device part (us)", log: true, tell: p => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6) },
   share: { label: "share of the read ceiling", unit: "share of the read ceiling (%)", log: false, tell: p => `${grouped(p.y, 1)} %` },
+  error: { label: "error", unit: "error / sum of magnitudes", log: true, tell: p => (p.y ? p.y.toExponential(2) : "exact") },
   cycles: { label: "cycles", unit: "cycles", log: true, tell: p => grouped(p.y) },
 });
 
@@ -97,7 +100,8 @@ async function load() {
     const open = (/** @type {StoredTable?} */ table) => table && new Table(table, buffer, base);
     const samples = folder.samples && Object.fromEntries(
       Object.entries(folder.samples).map(([name, stored]) => [name, arrayOf(stored, buffer, base)]));
-    return { ...folder, index, rows: open(folder.rows), catalog: open(folder.catalog), verdicts: open(folder.verdicts), samples };
+    return { ...folder, index, rows: open(folder.rows), catalog: open(folder.catalog), verdicts: open(folder.verdicts),
+             releases: open(folder.releases), samples };
   });
   $("data").remove();
 }
@@ -161,21 +165,24 @@ function pairs(/** @type {Folder} */ folder, /** @type {number} */ base, /** @ty
 // ---------------------------------------------------------------------------------------------------- state
 
 /** @type {{view: string, value: string, base: string, compare: string, choice: Record<string, string>, series: string[]?,
- *          only: string[]?, point: string, scale: string, claims: Record<string, string>}} */
-const state = { view: "chart", value: "", base: "", compare: "", choice: {}, series: null, only: null, point: "", scale: "",
-                claims: { document: "", verdict: "", search: "" } };
+ *          only: string[]?, point: string, scale: string, size: string, releases: Record<string, string>, claims: Record<string, string>}} */
+const state = { view: "chart", value: "", base: "", compare: "", choice: {}, series: null, only: null, point: "", scale: "", size: "",
+                releases: { pair: "newest", call: "", type: "", mode: "", cache: "", n: "" }, claims: { document: "", verdict: "", search: "" } };
 const PREFERRED = /** @type {Record<string, string[]>} */ ({
   experiment: ["comparison", "cpu"], device: ["cuda", "cpu"], operation: ["sum"], element_type: ["f32"],
   timing_mode: ["device", "end_to_end"], cache_state: ["cold_dirty"], offset_elements: ["0"], dataset: ["random"],
   seed: ["1"], caller: [""], context: [""],
 });
 
+const SIMPLE = ["view", "value", "base", "compare", "scale", "size", "point"];
+
 function writeFragment() {
   const said = new URLSearchParams();
-  for (const name of ["view", "value", "base", "compare", "scale", "point"])
+  for (const name of SIMPLE)
     if (/** @type {any} */ (state)[name]) said.set(name, /** @type {any} */ (state)[name]);
   for (const [name, word] of Object.entries(state.choice)) if (options.get(name)?.length !== 1) said.set(name, word);
-  for (const [name, word] of Object.entries(state.claims)) if (word) said.set(`claims_${name}`, word);
+  for (const part of /** @type {("claims" | "releases")[]} */ (["claims", "releases"]))
+    if (state.view === part) for (const [name, word] of Object.entries(state[part])) if (word) said.set(`${part}_${name}`, word);
   for (const key of state.series ?? []) said.append("s", key);
   if (state.series?.length === 0) said.set("s", "");
   for (const name of state.only ?? []) said.append("folder", name);
@@ -184,12 +191,14 @@ function writeFragment() {
 
 function readFragment() {
   const said = new URLSearchParams(location.hash.slice(1));
-  for (const name of ["view", "value", "base", "compare", "scale", "point"]) /** @type {any} */ (state)[name] = said.get(name) ?? "";
+  for (const name of SIMPLE) /** @type {any} */ (state)[name] = said.get(name) ?? "";
   state.choice = {};
   for (const name of ["experiment", ...header.keys]) if (said.has(name)) state.choice[name] = said.get(name) ?? "";
-  for (const name of Object.keys(state.claims)) state.claims[name] = said.get(`claims_${name}`) ?? "";
+  for (const part of /** @type {("claims" | "releases")[]} */ (["claims", "releases"]))
+    for (const name of Object.keys(state[part])) state[part][name] = said.get(`${part}_${name}`) ?? "";
   state.series = said.has("s") ? said.getAll("s").filter(key => key) : null;
-  state.only = said.has("folder") ? said.getAll("folder") : null;
+  const only = said.getAll("folder").filter(name => folders.some(f => f.rows && f.name === name));
+  state.only = only.length ? only : null;
 }
 
 // ---------------------------------------------------------------------------------------------------- elements
@@ -225,7 +234,7 @@ function choose(/** @type {string} */ name, /** @type {string} */ label, /** @ty
 
 /** The kernel's source: a link where the page lies in reductio's folder. */
 function sourceOf(/** @type {string} */ variant) {
-  const path = header.sources[variant] ?? header.sources[`${variant.split("/")[0]}/`];
+  const path = own(header.sources, variant) ?? own(header.sources, `${variant.split("/")[0]}/`);
   return !path ? "" : header.root === null ? path : make("a", { href: header.root + path }, path);
 }
 
@@ -344,6 +353,7 @@ function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
     case "part": return { y: v("device_part_median_s") * 1e6, low: v("device_part_ci_low_s") * 1e6, high: v("device_part_ci_high_s") * 1e6 };
     case "rate": { const b = v("bytes") / 1e9; return { y: b / time, low: b / v("time_ci_high_s"), high: b / v("time_ci_low_s") }; }
     case "share": return { y: v("share_of_read_ceiling") * 100, low: NaN, high: NaN };
+    case "error": return String(v("n")) === state.size ? { y: v("abs_error") / v("sum_of_magnitudes"), low: NaN, high: NaN } : null;
     case "cycles": return { y: v("cycles_median"), low: NaN, high: NaN };
     default: {
       if (state.base === RECORDED) return { y: v("speedup"), low: v("speedup_ci_low"), high: v("speedup_ci_high") };
@@ -357,7 +367,7 @@ function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
 function valuesHere() {
   const has = (/** @type {string} */ name) => series.some(s => s.rows.some(row => numberOf(s, name, row) > 0));
   return Object.keys(VALUES).filter(value => ({ speedup: has("time_median_s"), rate: has("bytes") && has("time_median_s"), time: has("time_median_s"),
-    part: has("device_part_median_s"), share: has("share_of_read_ceiling"), cycles: has("cycles_median") })[value]);
+    part: has("device_part_median_s"), share: has("share_of_read_ceiling"), error: has("abs_error") && has("sum_of_magnitudes"), cycles: has("cycles_median") })[value]);
 }
 
 function selectPoints() {
@@ -365,7 +375,7 @@ function selectPoints() {
   points = [];
   for (const s of series) if (chosen.includes(s.key)) for (const row of s.rows) {
     const value = valueOf(s, row);
-    if (value && isFinite(value.y) && value.y > 0) points.push({ ...value, row, n: numberOf(s, "n", row), folder: s.folder, series: s });
+    if (value && isFinite(value.y) && (value.y > 0 || state.value === "error")) points.push({ ...value, row, n: numberOf(s, "n", row), folder: s.folder, series: s });
   }
 }
 
@@ -403,14 +413,14 @@ function lookOf(/** @type {Series} */ s) {
   const dash = several ? DASHES[s.folder.index % DASHES.length] : "";
   if (s.kind === "library") {
     const colors = /** @type {Record<string, string>} */ (LIBRARIES[theme()]);
-    return { color: colors[s.group] ?? ink().faint, symbol: SYMBOLS[(slot + 5) % SYMBOLS.length], dash: dash || (slot ? DASHES[slot % DASHES.length] : ""), hollow: true };
+    return { color: own(colors, s.group) ?? ink().faint, symbol: SYMBOLS[(slot + 5) % SYMBOLS.length], dash: dash || (slot ? DASHES[slot % DASHES.length] : ""), hollow: true };
   }
   const k = slot % 9;
   return { color: LINES[theme()][k], symbol: SYMBOLS[k], dash: dash || DASHES[Math.floor(slot / 18) % DASHES.length], hollow: Math.floor(slot / 9) % 2 === 1 };
 }
 
 const nameOf = (/** @type {Series} */ s) =>
-  s.label + (state.compare || shownFolders().length > 1 ? `, ${s.folder.name}` : "");
+  s.label + (shownFolders().length > (state.compare ? 2 : 1) ? `, ${s.folder.name}` : "");
 
 // ---------------------------------------------------------------------------------------------------- chart
 
@@ -452,6 +462,7 @@ function spread(/** @type {number[]} */ wanted, /** @type {number} */ gap, /** @
   return out;
 }
 
+const centred = { labelAnchor: "center", labelArrow: "none" };
 const plotOf = (/** @type {any} */ given) => {
   const drawn = Plot.plot({ className: header.chart, color: { type: "identity" }, symbol: { type: "identity" }, ...given });
   drawn.style.background = ink().paper;
@@ -460,22 +471,50 @@ const plotOf = (/** @type {any} */ given) => {
   return drawn;
 };
 
+/** How wide the names right of a chart are. */
+const marginOf = (/** @type {Point[]} */ of, /** @type {number} */ width) =>
+  Math.min(width * 0.42, 36 + 7 * (d3.max(of, (/** @type {Point} */ p) => nameOf(p.series).length) ?? 0));
+
+/** A variant's name beside the chart, with its mark where no line leads there. */
+function label(/** @type {any} */ drawn, /** @type {number} */ x, /** @type {number} */ y, /** @type {Point} */ p, /** @type {Look} */ look, mark = true) {
+  const svg = d3.select(drawn);
+  if (mark) svg.append("path").attr("d", d3.symbol(symbolOf(look), 40)()).attr("transform", `translate(${x - 8},${y})`).attr("stroke", look.color).attr("fill", look.hollow ? ink().paper : look.color);
+  svg.append("text").attr("x", x).attr("y", y).attr("dy", "0.35em").attr("text-anchor", "start").attr("fill", look.color).text(nameOf(p.series));
+}
+
+const symbolOf = (/** @type {Look} */ look) => /** @type {any} */ ({ circle: d3.symbolCircle, square: d3.symbolSquare, triangle: d3.symbolTriangle,
+  diamond: d3.symbolDiamond, cross: d3.symbolCross, star: d3.symbolStar, wye: d3.symbolWye })[look.symbol] ?? d3.symbolCircle;
+
 /** Lines against n, or of one size a line of dots, the fastest first. */
 function draw(/** @type {number} */ width, /** @type {number} */ height, /** @type {boolean} */ labelled) {
   const colors = ink(), { read, floor } = bounds(), log = isLog();
   const look = new Map(points.map(p => [p.series, p.series]));
   for (const s of look.keys()) look.set(s, /** @type {any} */ (lookOf(s)));
   const of = (/** @type {Point} */ p) => /** @type {Look} */ (/** @type {any} */ (look.get(p.series)));
-  const unit = state.compare ? `speedup over ${state.compare}` : state.value === "speedup" ? `speedup over ${baseName()}, t(base) / t` : VALUES[state.value].unit;
+  const others = shownFolders().filter(f => f.name !== state.compare);
+  const unit = state.compare ? `speedup ${others.length === 1 ? `of ${others[0].name} ` : ""}over ${state.compare}` : state.value === "speedup" ? `speedup over ${baseName()}, t(base) / t` : VALUES[state.value].unit;
   const sizes = [...new Set(points.map(p => p.n))], shadeUp = state.value !== "time";
-  const dots = (/** @type {string} */ x, /** @type {string} */ y) => Plot.dot(points, { x, y, stroke: (/** @type {Point} */ p) => of(p).color,
+  const dots = (/** @type {any} */ x, /** @type {any} */ y) => Plot.dot(points, { x, y, stroke: (/** @type {Point} */ p) => of(p).color,
     fill: (/** @type {Point} */ p) => (of(p).hollow ? colors.paper : of(p).color), symbol: (/** @type {Point} */ p) => of(p).symbol, r: 3.2, strokeWidth: 1.2 });
   const spans = points.filter(p => isFinite(p.low) && isFinite(p.high) && p.low > 0);
+  if (state.value === "error" && !state.compare) {
+    const low = (d3.min(points, (/** @type {Point} */ p) => p.y || Infinity) ?? 1) / 4, time = (/** @type {Point} */ p) => numberOf(p.series, "time_median_s", p.row) * 1e6;
+    const y = (/** @type {Point} */ p) => Math.max(p.y, Math.min(low, 1e-9)), across = d3.extent(points, time), up = d3.extent(points, y);
+    const x = [across[0] / 1.2, across[1] * 1.2], ends = d3.sort(points, (/** @type {Point} */ p) => -y(p)), right = labelled ? marginOf(ends, width) : 20;
+    const drawn = plotOf({ width, height, marginLeft: 60, marginRight: right, marginBottom: 40, marginTop: 26,
+      x: { type: "log", label: "time (us)", ...centred, domain: x, ticks: decades(x), tickFormat: plain, grid: true },
+      y: { type: log ? "log" : "linear", label: unit, labelArrow: "none", grid: true, domain: log ? [up[0] / 1.5, up[1] * 1.5] : [0, up[1] * 1.08],
+        ticks: log ? decades([up[0] / 1.5, up[1] * 1.5]) : 6, tickFormat: (/** @type {number} */ v) => v.toExponential(0) },
+      marks: [dots(time, y)] });
+    // Several are exact, at one height: so names stand beside the chart, from the least exact on.
+    if (labelled) ends.forEach((/** @type {Point} */ p, /** @type {number} */ i) => label(drawn, width - right + 17, 36 + 16 * i, p, of(p)));
+    return Object.assign(drawn, { at: (/** @type {Point} */ p) => [drawn.scale("x").apply(time(p)), drawn.scale("y").apply(y(p))] });
+  }
   if (sizes.length === 1) {
     const name = (/** @type {Point} */ p) => nameOf(p.series);
     const names = d3.sort(points, (/** @type {Point} */ p) => (state.value === "time" || state.value === "cycles" || state.value === "part" ? p.y : -p.y)).map(name);
     const left = Math.min(width / 2, 20 + 6.4 * (d3.max(names, (/** @type {string} */ s) => s.length) ?? 0));
-    const drawn = plotOf({ width, height: 70 + 22 * names.length, marginLeft: left, marginBottom: 44, marginTop: 10, x: { label: unit, labelAnchor: "center", labelArrow: "none", type: log ? "log" : "linear", grid: true, tickFormat: plain },
+    const drawn = plotOf({ width, height: 70 + 22 * names.length, marginLeft: left, marginBottom: 44, marginTop: 10, x: { label: unit, ...centred, type: log ? "log" : "linear", grid: true, tickFormat: log ? short : plain },
       y: { domain: names, label: null }, marks: [
         ...(state.value === "speedup" || state.compare ? [Plot.ruleX([1], { stroke: colors.text })] : []),
         Plot.ruleY(spans, { y: name, x1: "low", x2: "high", stroke: (/** @type {Point} */ p) => of(p).color, strokeWidth: 2 }),
@@ -487,9 +526,9 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   const domain = log ? [d3.min(lows) / 1.3, d3.max(tops) * 1.3] : [0, d3.max(tops) * 1.08];
   const clip = (/** @type {number} */ y) => Math.min(Math.max(y, domain[0]), domain[1]);
   const ends = [...d3.group(points, (/** @type {Point} */ p) => p.series).values()].map((/** @type {Point[]} */ line) => /** @type {Point} */ (line.at(-1)));
-  const right = labelled ? Math.min(width * 0.36, 30 + 6.3 * (d3.max(ends, (/** @type {Point} */ p) => nameOf(p.series).length) ?? 0)) : 20;
+  const right = labelled ? marginOf(ends, width) : 20;
   const l2 = machineOf(points[0].folder, "gpu.l2_bytes"), element = numberOf(points[0].series, "bytes", points[0].row) / points[0].n;
-  const full = l2 / element, span = d3.extent(sizes);
+  const full = new Set(points.map(p => machineOf(p.folder, "gpu.l2_bytes"))).size === 1 ? l2 / element : NaN, span = d3.extent(sizes);
   const marks = [
     ...(read.length ? [Plot.areaY(read, { x: "n", y1: (/** @type {any} */ b) => clip(b.y), y2: shadeUp ? domain[1] : domain[0], fill: colors.shade }),
       Plot.line(read, { x: "n", y: (/** @type {any} */ b) => clip(b.y), stroke: colors.edge, strokeWidth: 1 })] : []),
@@ -504,25 +543,25 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   const powers = d3.range(Math.ceil(Math.log2(span[0])), Math.floor(Math.log2(span[1])) + 1);
   const ticks = powers.filter((/** @type {number} */ k) => k % Math.ceil(powers.length / Math.max(2, (width - right) / 60)) === 0).map((/** @type {number} */ k) => 2 ** k);
   const drawn = plotOf({ width, height, marginRight: right, marginLeft: 56, marginBottom: 40, marginTop: 26,
-    x: { type: "log", base: 2, label: "n (elements)", labelAnchor: "center", labelArrow: "none", ticks: ticks.length > 1 ? ticks : undefined, tickFormat: size, domain: [span[0] / 1.1, span[1] * 1.1] },
-    y: { type: log ? "log" : "linear", label: unit, grid: true, domain, ticks: log ? undefined : 8, tickFormat: log ? sparse(domain) : plain, labelArrow: "none" }, marks });
+    x: { type: "log", base: 2, label: "n (elements)", ...centred, ticks: ticks.length > 1 ? ticks : undefined, tickFormat: size, domain: [span[0] / 1.1, span[1] * 1.1] },
+    y: { type: log ? "log" : "linear", label: unit, grid: true, domain, ticks: log ? decades(domain) : 8, tickFormat: log ? short : plain, labelArrow: "none" }, marks });
   const x = drawn.scale("x"), y = drawn.scale("y");
   if (labelled) {
     const svg = d3.select(drawn), at = spread(ends.map(p => y.apply(p.y)), 14, 20, height - 30), edge = width - right;
     ends.forEach((p, i) => {
       svg.append("path").attr("d", `M${x.apply(p.n) + 5},${y.apply(p.y)}L${edge + 4},${y.apply(p.y)}L${edge + 14},${at[i]}`).attr("stroke", of(p).color).attr("fill", "none").attr("stroke-width", 0.7);
-      svg.append("text").attr("x", edge + 17).attr("y", at[i]).attr("dy", "0.35em").attr("text-anchor", "start").attr("fill", of(p).color).text(nameOf(p.series));
+      label(drawn, edge + 17, at[i], p, of(p), false);
     });
   }
   return Object.assign(drawn, { at: (/** @type {Point} */ p) => [x.apply(p.n), y.apply(p.y)] });
 }
 
+const short = (/** @type {number} */ v) => v.toLocaleString("en-US", { maximumSignificantDigits: 3 });
 const plain = (/** @type {number} */ v) => grouped(v, v !== 0 && Math.abs(v) < 1 ? 2 : Number.isInteger(v) ? 0 : 1);
 /** Of a logarithmic axis 1, 2 and 5 of each decade where there are few, else 1. */
-const sparse = (/** @type {number[]} */ [low, high]) => (/** @type {number} */ v) => {
-  const first = Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9));
-  return first === 1 || (high / low < 300 && (first === 2 || first === 5)) ? String(+v.toPrecision(3)) : "";
-};
+const decades = (/** @type {number[]} */ [low, high]) => d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
+  .flatMap((/** @type {number} */ k) => (high / low < 100 ? [1, 2, 5] : [1]).map(m => Number(`${m}e${k}`)))
+  .filter((/** @type {number} */ v) => v >= low && v <= high);
 const machineOf = (/** @type {Folder} */ folder, /** @type {string} */ path) => path.split(".").reduce((/** @type {any} */ node, name) => node?.[name], folder.machine);
 
 /** Of the recorded speedups what they are over. */
@@ -572,7 +611,7 @@ function focus(/** @type {Point?} */ p, /** @type {boolean} */ told) {
     ["source", catalogue(p.folder, p.series.variant).cites ?? ""]]));
   const box = tip.getBoundingClientRect(), left = x * scale + 14;
   tip.style.left = `${Math.max(0, left + box.width > width ? x * scale - box.width - 14 : left)}px`;
-  tip.style.top = `${$("plot").offsetTop + Math.max(0, y * scale - box.height / 2)}px`;
+  tip.style.top = `${$("plot").offsetTop + Math.max(0, Math.min(y * scale - box.height / 2, $("plot").clientHeight - box.height))}px`;
   if (told) $("point").replaceChildren(describe(p));
 }
 
@@ -628,17 +667,17 @@ function showSamples() {
     d3.sort(of, (/** @type {any} */ s) => s.us).forEach((/** @type {any} */ s, /** @type {number} */ i) => steps.push({ context, us: s.us, share: (i + 1) / of.length }));
   const panel = (/** @type {string} */ title, /** @type {any} */ drawn) => make("figure", { "aria-label": title }, make("figcaption", { class: "hint" }, title), drawn);
   const charts = make("div", { class: "charts" },
-    panel(means ? "Cumulative share of the contexts' means" : "Cumulative share of the samples, a line for each context", plotOf({ width, height: 240, marginLeft: 46,
-      x: { label: "time (us)", nice: true }, y: { label: "share", domain: [0, 1], grid: true }, marks: [Plot.line(steps, { x: "us", y: "share", z: "context", curve: "step-after",
+    panel(means ? "Cumulative share of the contexts' means" : "Cumulative share of the samples, a line for each context", plotOf({ width, height: 240, marginLeft: 46, marginBottom: 40,
+      x: { label: "time (us)", nice: true, ...centred }, y: { label: "share", domain: [0, 1], grid: true }, marks: [Plot.line(steps, { x: "us", y: "share", z: "context", curve: "step-after",
         stroke: (/** @type {any} */ s) => (means ? colors.text : hue(s.context)) })] })),
-    panel(means ? "The contexts in the order in which they were opened" : "In the order in which they were taken, a colour for each context", plotOf({ width, height: 240, marginLeft: 56,
-      x: { label: means ? "context" : "round" }, y: { label: "time (us)", grid: true, nice: true }, marks: [Plot.dot(us, { x: means ? "context" : "round", y: "us", r: 2.5,
+    panel(means ? "The contexts in the order in which they were opened" : "In the order in which they were taken, a colour for each context", plotOf({ width, height: 240, marginLeft: 56, marginBottom: 40,
+      x: { label: means ? "context" : "round", ...centred }, y: { label: "time (us)", grid: true, nice: true }, marks: [Plot.dot(us, { x: means ? "context" : "round", y: "us", r: 2.5,
         stroke: (/** @type {any} */ s) => hue(s.context) })] })));
   const base = baseOf(p), paired = base === null ? [] : pairs(p.folder, base, p.row);
   if (paired.length > 1 && base !== p.row) {
     const centre = centreOf(paired.map(q => q.log)), [y, low, high] = [centre.value, centre.low, centre.high].map(Math.exp);
-    charts.append(panel(`Paired ratio to ${p.folder.rows?.word("variant", /** @type {number} */ (base))} by context: ${interval(y, low, high)}`, plotOf({ width, height: 240, marginLeft: 56,
-      x: { label: "context" }, y: { label: "t(base) / t", grid: true, nice: true }, marks: [Plot.ruleY([y], { stroke: colors.text }), Plot.ruleY([low, high], { stroke: colors.edge, strokeDasharray: "4 3" }),
+    charts.append(panel(`Paired ratio to ${p.folder.rows?.word("variant", /** @type {number} */ (base))} by context: ${interval(y, low, high)}`, plotOf({ width, height: 240, marginLeft: 56, marginBottom: 40,
+      x: { label: "context", ...centred }, y: { label: "t(base) / t", grid: true, nice: true }, marks: [Plot.ruleY([y], { stroke: colors.text }), Plot.ruleY([low, high], { stroke: colors.edge, strokeDasharray: "4 3" }),
         Plot.dot(paired, { x: "context", y: (/** @type {any} */ q) => Math.exp(q.log), r: 3, stroke: (/** @type {any} */ q) => hue(q.context) })] })));
   }
   place.append(charts);
@@ -676,7 +715,7 @@ function svgText() {
   title.attr("x", 8).attr("y", 14).attr("text-anchor", "start").attr("font-weight", "bold").text(captionOf());
   drawn.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   drawn.style.fontFamily = "sans-serif";
-  return new XMLSerializer().serializeToString(drawn);
+  return new XMLSerializer().serializeToString(drawn).replace(/[\x00-\x08\x0b\x0c\x0e-\x1f]/g, ""); // no XML holds these
 }
 
 function savePng() {
@@ -716,6 +755,8 @@ function showChoices() {
         word => again(() => { state.choice[name] = word; if (name === "experiment") state.series = null; }), name === "experiment"));
   place.append(choose("value", "show", here.map(v => [v, VALUES[v].label]), state.value, word => again(() => { state.value = word; state.scale = ""; })));
   place.append(choose("scale", "axis", [["log", "logarithmic"], ["linear", "linear"]], isLog() ? "log" : "linear", word => again(() => { state.scale = word; })));
+  if (state.value === "error" && !state.compare)
+    place.append(choose("size", "n", sizesHere().map(n => [String(n), size(n)]), state.size, word => again(() => { state.size = word; })));
   if (state.value === "speedup" && !state.compare) {
     const labels = new Map(series.map(s => [s.key, s.label])), recorded = hasRecorded();
     place.append(choose("base", "speedup over", [...(recorded ? [/** @type {[string, string]} */ ([RECORDED, `${recordedBase()}, as recorded`])] : []), ...labels], state.base, word => again(() => { state.base = word; }), true));
@@ -723,14 +764,14 @@ function showChoices() {
   if (had) document.getElementById(had)?.focus();
 }
 
+const sizesHere = () => d3.sort(new Set(series.flatMap(s => s.rows.map(row => numberOf(s, "n", row)))));
 const hasRecorded = () => series.some(s => s.rows.some(row => numberOf(s, "speedup", row) > 0));
 
 /** A small picture of a line's look. */
 function swatch(/** @type {Look} */ look) {
   const svg = d3.create("svg").attr("width", 26).attr("height", 12).attr("aria-hidden", "true");
   svg.append("path").attr("d", "M0,6H26").attr("stroke", look.color).attr("stroke-width", 1.6).attr("stroke-dasharray", look.dash || null);
-  const symbol = /** @type {any} */ ({ circle: d3.symbolCircle, square: d3.symbolSquare, triangle: d3.symbolTriangle, diamond: d3.symbolDiamond, cross: d3.symbolCross, star: d3.symbolStar, wye: d3.symbolWye })[look.symbol] ?? d3.symbolCircle;
-  svg.append("path").attr("d", d3.symbol(symbol, 40)()).attr("transform", "translate(13,6)").attr("stroke", look.color).attr("fill", look.hollow ? ink().paper : look.color);
+  svg.append("path").attr("d", d3.symbol(symbolOf(look), 40)()).attr("transform", "translate(13,6)").attr("stroke", look.color).attr("fill", look.hollow ? ink().paper : look.color);
   return svg.node();
 }
 
@@ -757,11 +798,12 @@ function noteOf() {
   const notes = [];
   if (points.some(p => wordOf(p.series, "device", p.row) === "sim")) notes.push("These rows are of the simulated device, which has no times.");
   if (points.some(p => p.low > 0)) notes.push("Bars: 95 % intervals.");
-  const refused = refusals(true).length;
-  if (["time", "rate", "speedup"].includes(state.value) && bounds().read.length) notes.push("Shaded: faster than only reading the input. Dotted: an empty call.");
+  const refused = d3.sum(refusals(shownFolders(), true), (/** @type {any} */ r) => r.points);
+  if (["time", "rate", "speedup"].includes(state.value) && bounds().read.length) notes.push("Shaded: faster than only reading the input. " + (state.value === "speedup" ? "" : " Dotted: an empty call."));
+  if (state.value === "error") notes.push("On the lower edge: exact.");
   if (state.compare) notes.push("Two folders: their errors combine as independent.");
   else if (state.value === "speedup" && state.base !== RECORDED) notes.push("Paired by context where the page holds samples of one run; else the errors combine as independent.");
-  if (refused) notes.push(`${counted(refused, "kind")} of points without a time: see Conditions.`);
+  if (refused) notes.push(`${counted(refused, "point")} without a time: see Conditions.`);
   return notes.join(" ");
 }
 
@@ -777,6 +819,7 @@ function showChart() {
   selectSeries();
   const here = valuesHere();
   if (!here.includes(state.value)) state.value = here.includes("speedup") && hasRecorded() ? "speedup" : here[0] === "speedup" ? here[1] ?? "speedup" : here[0] ?? "time";
+  if (!sizesHere().map(String).includes(state.size)) state.size = String(sizesHere().at(-1) ?? "");
   if (!keys().includes(state.base)) state.base = hasRecorded() ? RECORDED : keys()[0] ?? "";
   if (!shownFolders().some(f => f.name === state.compare)) state.compare = "";
   if (state.series) state.series = state.series.filter(key => keys().includes(key));
@@ -815,7 +858,7 @@ function showClaims() {
   const own = d3.range(table.length).filter((/** @type {number} */ i) => w("role", i) === "claim");
   const shown = own.filter((/** @type {number} */ i) => (!of.document || w("document", i) === of.document) && (!of.verdict || w("verdict", i) === of.verdict) &&
     of.search.toLowerCase().split(/\s+/).every(word => `${w("claim", i)} ${w("statement", i)} ${w("variant", i)} ${w("base", i)}`.toLowerCase().includes(word)));
-  const call = (/** @type {string} */ text) => { const variant = text.split(":")[0]; return make("div", {}, text, header.sources[variant] ? make("span", {}, " (", sourceOf(variant), ")") : ""); };
+  const call = (/** @type {string} */ text) => { const variant = text.split(":")[0]; return make("div", {}, text, sourceOf(variant) ? make("span", {}, " (", sourceOf(variant), ")") : ""); };
   const ratioAt = (/** @type {number} */ i) => (isFinite(n("ratio", i)) ? interval(n("ratio", i), n("ci_low", i), n("ci_high", i)) : "");
   const rows = shown.map((/** @type {number} */ i) => {
     const more = [];
@@ -838,18 +881,75 @@ function showClaims() {
   if (again) { again.focus(); if (again === search) search.setSelectionRange(search.value.length, search.value.length); }
 }
 
+// ---------------------------------------------------------------------------------------------------- releases
+
+/** "cub/sum determinism=run_to_run" of "cub@3.2.0/sum determinism=run_to_run". */
+const callOf = (/** @type {string} */ variant) => variant.replace(/@[^/]*/, "");
+const releaseOf = (/** @type {string} */ variant) => /@([^/]*)/.exec(variant)?.[1] ?? "";
+const byRelease = (/** @type {string} */ a, /** @type {string} */ b) => a.localeCompare(b, "en", { numeric: true });
+const PAIRS = /** @type {Record<string, string>} */ ({ newest: "the newest over each release", adjacent: "each release over the one before", determinism: "over the same release, run to run" });
+
+/** Speedups between releases of a library, a line for each n. */
+function showReleases() {
+  const place = $("releases-view"), folder = folders.find(f => f.releases), of = state.releases;
+  if (!folder?.releases) { place.replaceChildren(make("p", {}, "No folder has releases.csv: reductio releases writes it.")); return; }
+  const table = folder.releases, had = /** @type {any} */ (document.activeElement)?.id;
+  const fields = /** @type {Record<string, (i: number) => string>} */ ({ pair: i => table.word("pair", i), call: i => callOf(table.word("variant", i)),
+    type: i => table.word("element_type", i), mode: i => table.word("timing_mode", i), cache: i => table.word("cache_state", i) });
+  const preferred = ["newest", "cub/sum", "f32", "graph", "warm"], labels = ["pair", "call", "element type", "timing mode", "cache state"];
+  let rows = d3.range(table.length);
+  const filters = Object.entries(fields).map(([name, field], k) => {
+    const words = [...new Set(rows.map(field))];
+    if (!words.includes(of[name])) of[name] = words.find(w => w.startsWith(preferred[k])) ?? words[0];
+    rows = rows.filter((/** @type {number} */ i) => field(i) === of[name]);
+    return choose(`release-${name}`, labels[k], words.map(w => [w, own(PAIRS, w) ?? labelOf(w)]), of[name], word => { of[name] = word; writeFragment(); showReleases(); });
+  });
+  const every = d3.sort(new Set(rows.map((/** @type {number} */ i) => table.number("n", i))));
+  if (!every.map(String).includes(of.n)) of.n = "";
+  filters.push(choose("release-n", "n", [["", "all"], ...every.map((/** @type {number} */ n) => /** @type {[string, string]} */ ([String(n), size(n)]))], of.n,
+    word => { of.n = word; writeFragment(); showReleases(); }));
+  rows = rows.filter((/** @type {number} */ i) => !of.n || String(table.number("n", i)) === of.n);
+  const decided = (/** @type {number} */ i) => ["FASTER", "SLOWER"].includes(table.word("verdict", i));
+  const over = of.pair === "newest", release = (/** @type {number} */ i) => releaseOf(table.word(over ? "base" : "variant", i));
+  const sizes = d3.sort(new Set(rows.map((/** @type {number} */ i) => table.number("n", i)))), last = Math.max(1, sizes.length - 1), dark = darkness.matches;
+  const hue = (/** @type {number} */ i) => (dark ? d3.interpolateViridis(0.4 + 0.6 * sizes.indexOf(table.number("n", i)) / last) : d3.interpolateViridis(0.85 * sizes.indexOf(table.number("n", i)) / last));
+  const v = (/** @type {string} */ name) => (/** @type {number} */ i) => table.number(name, i), domain = [...new Set(rows.map(release))].sort(byRelease);
+  const tell = (/** @type {number} */ i) => [`${table.word("variant", i)} over ${table.word("base", i)}`, `n: ${size(table.number("n", i))}`,
+    `speedup: ${interval(table.number("speedup", i), table.number("ci_low", i), table.number("ci_high", i))}`,
+    `time: ${micro(table.number("time_s", i) * 1e6)} us instead of ${micro(table.number("base_time_s", i) * 1e6)} us`, `verdict: ${table.word("verdict", i)}`].join("\n");
+  const width = Math.max(280, Math.min(1100, place.clientWidth)), colors = ink();
+  const drawn = plotOf({ width, height: 440, marginLeft: 56, marginBottom: 46, marginTop: 26, x: { type: "point", domain, label: over ? "release that is the base" : "release", ...centred },
+    y: { label: `speedup, ${own(PAIRS, of.pair) ?? of.pair}`, grid: true, labelArrow: "none", tickFormat: ".3~f" },
+    marks: [Plot.ruleY([1], { stroke: colors.text }), Plot.line(d3.sort(rows, (/** @type {number} */ a, /** @type {number} */ b) => byRelease(release(a), release(b))), { x: release, y: v("speedup"), z: v("n"), stroke: hue, strokeWidth: 1 }),
+      Plot.ruleX(rows.filter((/** @type {number} */ i) => of.n || decided(i)), { x: release, y1: v("ci_low"), y2: v("ci_high"), stroke: hue, strokeOpacity: 0.5, strokeWidth: 2 }),
+      Plot.dot(rows, { x: release, y: v("speedup"), r: 3, stroke: hue, fill: (/** @type {number} */ i) => (decided(i) ? hue(i) : colors.paper) }),
+      Plot.tip(rows, Plot.pointer({ x: release, y: v("speedup"), title: tell, fill: colors.paper, stroke: colors.edge }))] });
+  const told = d3.rollup(rows, (/** @type {number[]} */ k) => k.length, (/** @type {number} */ i) => table.word("verdict", i));
+  place.replaceChildren(make("h2", {}, `Releases of ${of.call.split("/")[0] === "thrust" ? "Thrust" : "CUB"}, ${machineOf(folder, "gpu.name") ?? folder.name}`), make("div", { class: "filters" }, ...filters),
+    make("p", { class: "hint" }, `${of.n ? "" : `A line for each n, from ${size(sizes[0])} to ${size(sizes.at(-1) ?? 0)}, the lighter the larger. `}Full, with its interval: FASTER or SLOWER. All intervals hold at once. ${[...told].map(([verdict, k]) => `${k} ${verdict}`).join(", ")}.`), drawn,
+    make("details", {}, make("summary", {}, "The numbers"), make("div", { class: "scroll" }, tableOf(["base", "release", "n", "speedup", "verdict", "same machine code"],
+      rows.map((/** @type {number} */ i) => [table.word("base", i), table.word("variant", i), size(table.number("n", i)), interval(table.number("speedup", i), table.number("ci_low", i), table.number("ci_high", i)), table.word("verdict", i), table.word("same_code", i)])))));
+  if (had) document.getElementById(had)?.focus();
+}
+
 // ---------------------------------------------------------------------------------------------------- conditions
 
-/** Points without a time, those alike in one line; of the selection alone, or all. */
-function refusals(selected = false) {
+/** Points without a time, those of one experiment and reason in one line; of the selection alone, or of a folder. */
+function refusals(/** @type {Folder[]} */ of, selected = false) {
   const found = new Map();
-  for (const folder of selected ? shownFolders() : folders) {
+  for (const folder of of) {
     const table = folder.rows;
     if (table) for (let i = 0; i < table.length; ++i) {
       if (table.word("status", i) === "ok" || (selected && [...options.keys()].some(name => table.word(name, i) !== state.choice[name]))) continue;
-      const key = ["experiment", "variant", "settings", "operation", "element_type", "timing_mode", "status", "reason"].map(name => table.word(name, i)), id = JSON.stringify([folder.index, key]);
-      if (!found.has(id)) found.set(id, { folder, key, sizes: [] });
-      found.get(id).sizes.push(table.number("n", i));
+      const w = (/** @type {string} */ name) => table.word(name, i), reason = w("reason");
+      const id = [w("experiment"), w("status"), reason.replace(/[\d.,]+/g, "#")].join("|");
+      if (!found.has(id)) found.set(id, { experiment: w("experiment"), status: w("status"), reason, points: 0, variants: new Set(), types: new Set(), modes: new Set(), sizes: new Set() });
+      const one = found.get(id);
+      ++one.points;
+      one.variants.add(w("variant"));
+      one.types.add(w("element_type"));
+      one.modes.add(labelOf(w("timing_mode")));
+      one.sizes.add(table.number("n", i));
     }
   }
   return [...found.values()];
@@ -908,23 +1008,31 @@ function showConditions() {
       ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"], runs.map(run => [String(run.experiment ?? ""), String(run.started_utc ?? ""), String(run.git_revision ?? "").slice(0, 7),
         String(run.machine_id ?? ""), isFinite(run.timing?.device?.launch_floor_s ?? NaN) ? microInterval(run.timing.device.launch_floor_s, NaN, NaN) : "",
         isFinite(run.gpu_state_at_end?.temperature_c ?? NaN) ? `${run.gpu_state_at_end.temperature_c} °C` : "", (Array.isArray(run.arguments) ? run.arguments : []).join(" ")])))));
-    const refused = refusals().filter(r => r.folder === folder);
-    place.append(make("h3", {}, "Points without a time"), refused.length ? make("div", { class: "scroll" }, tableOf(["experiment", "variant", "settings", "operation", "type", "timed", "status", "reason", "sizes"],
-      refused.map(r => [...r.key.map((/** @type {string} */ word) => word && labelOf(word)), r.sizes.length > 2 ? `${size(d3.min(r.sizes))} to ${size(d3.max(r.sizes))}` : r.sizes.map(size).join(", ")]))) : make("p", {}, "None."));
+    const refused = refusals([folder]), all = (/** @type {Set<string>} */ of) => [...of].join(", ");
+    const many = (/** @type {Set<string>} */ of) => (of.size < 4 ? all(of) : make("details", {}, make("summary", {}, counted(of.size, "variant")), all(of)));
+    place.append(make("h3", {}, "Points without a time"), refused.length ? make("div", { class: "scroll" }, tableOf(["experiment", "status", "reason", "points", "variants", "types", "timed", "n"],
+      refused.map(r => [r.experiment, r.status, r.reason, grouped(r.points), many(r.variants), all(r.types), all(r.modes),
+        r.sizes.size > 2 ? `${size(d3.min(r.sizes))} to ${size(d3.max(r.sizes))}` : [...r.sizes].map(size).join(", ")]))) : make("p", {}, "None."));
   }
 }
 
 // ---------------------------------------------------------------------------------------------------- views
 
-const VIEWS = { chart: ["Chart", showChart], claims: ["Claims", showClaims], conditions: ["Conditions", showConditions] };
+const VIEWS = /** @type {Record<string, {label: string, show: () => void, there: () => any}>} */ ({
+  chart: { label: "Chart", show: showChart, there: () => folders.some(f => f.rows) },
+  releases: { label: "Releases", show: showReleases, there: () => folders.some(f => f.releases) },
+  claims: { label: "Claims", show: showClaims, there: () => folders.some(f => f.verdicts) },
+  conditions: { label: "Conditions", show: showConditions, there: () => true },
+});
 
 function show() {
-  if (!(state.view in VIEWS)) state.view = "chart";
-  $("views").replaceChildren(...Object.entries(VIEWS).map(([name, [label]]) => make("button", { type: "button", id: `view-${name}`, "aria-current": name === state.view ? "page" : null,
-    onclick: () => { state.view = name; show(); $(`view-${name}`).focus(); } }, label)));
+  const there = Object.keys(VIEWS).filter(name => VIEWS[name].there());
+  if (!there.includes(state.view)) state.view = there[0];
+  $("views").replaceChildren(...there.map(name => make("button", { type: "button", id: `view-${name}`, "aria-current": name === state.view ? "page" : null,
+    onclick: () => { state.view = name; show(); $(`view-${name}`).focus(); } }, VIEWS[name].label)));
   for (const name of Object.keys(VIEWS)) $(`${name}-view`).hidden = name !== state.view;
   $("banners").hidden = state.view === "conditions"; // which tells the same
-  /** @type {any} */ (VIEWS)[state.view][1]();
+  VIEWS[state.view].show();
   writeFragment();
 }
 

@@ -1,14 +1,22 @@
 """The page in a real browser: what it draws and says is what the CSV holds, whatever is chosen; and it asks nobody."""
 
+import csv
+import io
 import re
+import time
+import xml.etree.ElementTree
 
 import pandas as pd
 import pytest
-from conftest import RESULTS
+from conftest import HANGS_S, RESULTS
+from selenium_or_skip import ActionChains
+
+ROLLED = "twopass/rolled:block=256;grid=auto;finish=second-launch;index=document"
 
 
 @pytest.fixture(scope="module")
 def rows():
+    """Of the first view, and of the experiments beside it."""
     table = pd.read_csv(RESULTS / "nvidia-h200" / "comparison.csv.gz", low_memory=False)
     return table[(table["status"] == "ok") & (table["element_type"] == "f32") & (table["operation"] == "sum") &
                  (table["timing_mode"] == "device")]
@@ -29,53 +37,295 @@ def size_of(text):
     return 2 ** int(text[2:]) if text.startswith("2^") else int(text.replace(",", ""))
 
 
+def key_of(page, label):
+    """The pressed variant of this label."""
+    return page.js("return [...document.querySelectorAll('#variants button')].find(b => b.textContent === arguments[0]).dataset.key",
+                   label)
+
+
+def saved(page, button):
+    """What a button saves."""
+    for old in page.driver.downloads.iterdir():
+        old.unlink()
+    page.js("document.getElementById(arguments[0]).click()", button)
+    end = time.time() + HANGS_S
+    while time.time() < end:
+        time.sleep(0.05)
+        there = {p.name for p in page.driver.downloads.iterdir()}  # while it is written, under another name
+        if len(there) == 1 and there <= {"reductio.csv", "reductio.svg", "reductio.png"}:
+            return (page.driver.downloads / there.pop()).read_bytes()
+    raise AssertionError(f"{button} saved nothing")
+
+
 def test_the_first_view_is_drawn_and_nothing_is_asked_for(page, h200):
     page.open(h200)
-    assert page.text("#caption").startswith("comparison: sum of f32, device time, L2 cold and dirty")
+    assert page.text("#caption") == "comparison: sum of f32, device time, L2 cold and dirty; NVIDIA H200 (nvidia-h200)"
     assert page.text("#title") == "reductio: NVIDIA H200"
     pressed = page.pressed()
     assert {"tuned/sum", "levels/global-stride"} <= {key.partition(":")[0] for key in pressed}
     assert page.js("return document.querySelectorAll('#plot svg path').length") > len(pressed)
+    for view in page.js("return [...document.querySelectorAll('#views button')].map(b => b.id)"):
+        page.js("document.getElementById(arguments[0]).click()", view)
     assert page.console() == [] and page.requests() == []
 
 
-def test_a_request_and_an_error_would_be_seen(page, h200):
+def test_a_request_and_an_evaluation_would_be_seen(page, h200):
     page.open(h200)
-    page.js("new Image().src = 'http://reductio.invalid/x.png'")
-    assert any("Content Security Policy" in line for line in page.console())
+    page.js("new Image().src = 'http://reductio.invalid/x.png';"
+            "const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s);"
+            "const t = document.createElement('p'); t.setAttribute('onclick', 'window.ran = 1'); document.body.append(t); t.click();"
+            "window.setTimeout(\"window.ran = 1\", 0)")
+    time.sleep(0.1)
+    assert page.js("return window.ran === undefined")
+    assert len([line for line in page.console() if "Content Security Policy" in line]) >= 4
 
 
 @pytest.mark.parametrize("value, name, columns, scale", [
     ("time", "time", ("time_median_s", "time_ci_low_s", "time_ci_high_s"), 1e6),
-    ("speedup", "speedup over cub/sum", ("speedup", "speedup_ci_low", "speedup_ci_high"), 1)])
+    ("speedup", "speedup over cub/sum", ("speedup", "speedup_ci_low", "speedup_ci_high"), 1),
+    ("share", "share of the read ceiling", ("share_of_read_ceiling",), 100)])
 def test_hovering_tells_the_numbers_of_the_csv(page, h200, rows, value, name, columns, scale):
     page.open(h200, f"#value={value}")
     shown = set()
-    for _ in range(len(page.pressed())):
+    for _ in range(8):
         page.key("ArrowRight")
         facts, label = page.facts("#tip"), page.text("#tip strong")
         shown.add(label)
-        key = next(k for k in page.pressed() if label.partition(" ")[0] == k.partition(":")[0])
-        of = row_of(rows, key, size_of(facts["n"]))
-        told = numbers(facts[name])
-        assert told == pytest.approx([scale * of[c] for c in columns], rel=6e-3), facts
+        of = row_of(rows, key_of(page, label), size_of(facts["n"]))
+        for text, value in zip(re.findall(r"[\d.,]*\d", facts[name]), [scale * of[c] for c in columns], strict=True):
+            digits = len(text.partition(".")[2])
+            assert text == f"{value:,.{digits}f}" and digits >= (0 if value >= 99.95 else 1), (facts, columns)
         assert facts["samples"] == f"{of['n_samples']:.0f}"
         page.key("ArrowUp")
     assert len(shown) > 1, "the keys reach several variants"
     assert facts["title"] and page.facts("#point")["strategy"]
+    assert page.facts("#point")["code"].startswith("src/kernels/")
 
 
 def test_the_pointer_shows_the_nearest_point(page, h200):
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-
     page.open(h200)
     page.key("ArrowRight", "ArrowRight")
     facts, at = page.facts("#tip"), page.js("const b = document.querySelector('#plot .ring').getBoundingClientRect();"
                                             "return [b.x + b.width / 2, b.y + b.height / 2]")
     page.key("Escape")
-    assert not page.driver.find_element(By.ID, "tip").is_displayed()
+    assert page.js("return document.getElementById('tip').hidden")
     moved = ActionChains(page.driver)
-    moved.w3c_actions.pointer_action.move_to_location(round(at[0]) + 3, round(at[1]))
+    moved.w3c_actions.pointer_action.move_to_location(round(at[0]) + 2, round(at[1]))
     moved.perform()
-    assert page.driver.find_element(By.ID, "tip").is_displayed() and page.facts("#tip") == facts
+    assert page.facts("#tip") == facts
+    moved.w3c_actions.pointer_action.click()
+    moved.perform()
+    assert page.text("#samples h3").startswith("Samples of ")
+
+
+def test_every_choice_changes_what_it_says(page, h200):
+    page.open(h200)
+    said = {"experiment": lambda: page.text("#caption"), "operation": lambda: page.text("#caption"),
+            "element_type": lambda: page.text("#caption"), "timing_mode": lambda: page.text("#caption"),
+            "value": lambda: page.texts("#plot text"), "scale": lambda: page.texts("#plot text"),
+            "base": lambda: page.texts("#plot text")}
+    for name, what in said.items():
+        of, before = page.options(name), what()
+        assert len(of) > 1, name
+        now = page.js("return document.querySelector(`select[name=${arguments[0]}]`).value", name)
+        page.choose(name, next(word for word in of if word != now))
+        assert what() != before, name
+        page.choose(name, now)
+        assert what() == before, name
+    page.choose("experiment", "timing")
+    before = page.text("#caption")
+    page.choose("cache_state", "warm")
+    assert "L2 warm" in page.text("#caption") and "L2 warm" not in before
+    assert page.console() == []
+
+
+def test_a_choice_offers_what_there_is_alone(page, h200, rows):
+    page.open(h200)
+    table = pd.read_csv(RESULTS / "nvidia-h200" / "narrow.csv", low_memory=False)
+    page.choose("experiment", "narrow")
+    assert page.options("operation") == sorted(table["operation"].unique())
+    page.choose("operation", "wide_sum")
+    assert page.options("element_type") == sorted(table.loc[table["operation"] == "wide_sum", "element_type"].unique())
+
+
+def test_a_click_adds_and_a_shift_click_shows_one_alone(page, h200):
+    page.open(h200)
+    before = page.pressed()
+    page.variant(before[0])
+    assert page.pressed() == before[1:]
+    page.variant(before[0])
+    assert set(page.pressed()) == set(before)
+    page.variant(ROLLED, shift=True)
+    assert page.pressed() == [ROLLED] and set(page.texts("#plot text[fill='#332288']")) == {"twopass/rolled [second-launch]"}
+
+
+def test_the_search_reads_titles_and_strategies(page, h200):
+    page.open(h200)
+    find = ("const s = document.getElementById('search'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));"
+            "return [...document.querySelectorAll('#variants button')].map(b => b.dataset.key)")
+    everything = page.js(find, "")
+    found = page.js(find, "Last Block")  # neither case nor order of the words counts
+    assert "multiblock/last-block-warp" in {key.partition(":")[0] for key in found} and 0 < len(found) < len(everything)
+    assert page.js(find, "no such thing") == [] and "No variant matches" in page.text("#variants")
+
+
+@pytest.mark.parametrize("change", [
+    lambda page: page.choose("experiment", "levels"), lambda page: page.choose("element_type", "f64"),
+    lambda page: page.choose("value", "time"), lambda page: page.choose("scale", "log"),
+    lambda page: page.choose("base", ROLLED), lambda page: page.variant(ROLLED, shift=True),
+    lambda page: page.key("ArrowRight", "ArrowRight", "Enter"),
+    lambda page: page.js("document.getElementById('view-conditions').click()"),
+    lambda page: (page.js("document.getElementById('view-claims').click()"), page.choose("verdict", "reversed"))],
+    ids=["experiment", "type", "value", "scale", "base", "variant", "point", "conditions", "claims"])
+def test_a_link_restores_the_view(page, h200, change):
+    page.open(h200)
+    change(page)
+
+    def look():
+        return page.text("main"), page.js("return [...document.querySelectorAll('svg text')].filter(t => t.checkVisibility())"
+                                          ".map(t => t.textContent)")
+
+    page.key("Escape")
+    before, link = look(), page.js("return location.hash")
+    page.open(h200, link)
+    assert look() == before
+
+
+def test_a_link_to_what_is_not_there_shows_the_first_view(page, h200):
+    page.open(h200, "#experiment=no&value=__proto__&base=x&view=constructor&s=nothing&folder=none&size=1e9&point=x")
+    assert page.text("#caption").startswith("comparison: ") and page.console() == []
+
+
+def test_another_base_gives_the_programs_own_speedups(page, h200, rows):
+    """The statistics of the page are those of the program: over CUB, as a chosen base, from the contexts' means."""
+    cub = "cub/sum" + (":" + s if (s := rows.loc[rows["variant"] == "cub/sum", "settings"].fillna("").iloc[0]) else "")
+    for n in (2**12, 2**20, 2**28):
+        page.open(h200, "#s=" + "&s=".join((cub, ROLLED)) + f"&base={cub}")
+        page.js("document.getElementById('table').open = true")
+        page.wait("document.querySelector('#table td')")
+        line = next(line for line in page.js("return [...document.querySelectorAll('#table tbody tr')].map(r => [...r.children]"
+                                             ".map(c => c.textContent))") if size_of(line[0]) == n)
+        of = row_of(rows, ROLLED, n)
+        told = next(numbers(text) for text in line[1:] if text != "1.000 [1.000, 1.000]")
+        assert told == pytest.approx([of["speedup"], of["speedup_ci_low"], of["speedup_ci_high"]], abs=0.0015)
+
+
+def test_samples_of_a_point(page, h200, rows):
+    page.open(h200, f"#s={ROLLED}&point=nvidia-h200 {2**20} {ROLLED}")
+    assert page.text("#samples h3") == "Samples of twopass/rolled [second-launch] at n = 2^20"
+    of = row_of(rows, ROLLED, 2**20)
+    told = next(t for t in page.texts("#samples figcaption") if t.startswith("Paired ratio to cub/sum"))
+    assert numbers(told) == pytest.approx([of["speedup"], of["speedup_ci_low"], of["speedup_ci_high"]], abs=0.0015)
+    assert page.js("return document.querySelectorAll('#samples figure:nth-child(2) circle').length") == 12, "a dot for each context"
+
+
+def test_saving_what_is_shown(page, h200, rows):
+    page.open(h200)
+    table = list(csv.DictReader(io.StringIO(saved(page, "save-csv").decode())))
+    assert {f"{row['variant']}:{row['settings']}".rstrip(":") for row in table} == set(page.pressed())
+    assert len(table) == 21 * len(page.pressed())
+    for row in table[::17]:
+        of = row_of(rows, f"{row['variant']}:{row['settings']}".rstrip(":"), int(row["n"]))
+        for column in ("time_median_s", "time_ci_low_s", "bandwidth_bytes_per_s", "speedup", "n_samples", "launch_floor_s"):
+            assert float(row[column]) == of[column], column
+        assert row["run_id"] == of["run_id"]
+    picture = xml.etree.ElementTree.fromstring(saved(page, "save-svg").decode())
+    texts = [t.text for t in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert "tuned/sum" in texts and any(t and t.startswith("comparison: sum of f32") for t in texts)
+    assert saved(page, "save-png").startswith(b"\x89PNG")
+    assert page.console() == []
+
+
+def test_the_claims_are_those_of_the_csv(page, h200):
+    table = pd.read_csv(RESULTS / "nvidia-h200" / "verdicts.csv", keep_default_na=False)
+    own = table[table["role"] == "claim"]
+    page.open(h200, "#view=claims")
+    first = "return [...document.querySelectorAll('#claims-view > .scroll > table > tbody > tr')].map(r => r.children[0].textContent)"
+    assert page.js(first) == own["claim"].tolist()
+    for verdict, count in own["verdict"].value_counts().items():
+        assert f"{count} {verdict}" in page.text("#claims-view")
+    page.choose("document", "twopass")
+    page.choose("verdict", "reversed")
+    assert page.js(first) == own.loc[(own["document"] == "twopass") & (own["verdict"] == "reversed"), "claim"].tolist() != []
+    page.choose("document", "squares")
+    page.choose("verdict", "holds")
+    assert "(src/kernels/squares.cu)" in page.text("#claims-view")
+
+
+def test_the_conditions_are_those_of_machine_json(page, h200):
+    page.open(h200, "#view=conditions")
+    facts = page.facts("#conditions-view")
+    assert facts["GPU"] == "NVIDIA H200" and facts["L2"] == "60 MiB" and facts["build type"] == "Release"
+    assert "element type i32 is not supported" in page.text("#conditions-view")
+    assert page.texts("#banners p") == page.texts("#conditions-view .banner") != []
+
+
+def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
+    import report
+
+    folders = [RESULTS / "nvidia-h200", RESULTS / "nvidia-h100-80gb-hbm3"]
+    path = tmp_path / "two.html"
+    path.write_text(report.make([*folders, RESULTS / "nvidia-h100-releases"], "none")[0])
+    page.open(path)
+    page.open(path, "#value=time&s=" + next(key for key in page.pressed() if key.startswith("tuned/sum")))
+    page.js("document.getElementById('table').open = true")
+    page.wait("document.querySelector('#table td')")
+    cells = "return [...document.querySelectorAll('#table tbody tr')].map(r => [...r.children].map(c => c.textContent))"
+    times = {size_of(line[0]): [numbers(text)[0] for text in line[1:]] for line in page.js(cells)}
+    page.choose("compare", "nvidia-h100-80gb-hbm3")
+    ratios = {size_of(line[0]): numbers(line[1]) for line in page.js(cells)}
+    assert len(ratios) == 21
+    for n, (ratio, low, high) in ratios.items():
+        assert ratio == pytest.approx(times[n][1] / times[n][0], rel=0.01) and low <= ratio <= high
+    page.js("document.getElementById('folder-1').click()")
+    assert page.options("compare") == ["", "nvidia-h200"] and "H100" not in page.text("#caption")
+    page.js("document.getElementById('view-conditions').click()")
+    assert page.js("return [...document.querySelectorAll('#conditions-view table')][0].innerText").startswith("\tnvidia-h200")
+    assert "theoretical peak" in page.text("#conditions-view table")
+
+    table = pd.read_csv(RESULTS / "nvidia-h100-releases" / "releases.csv.gz", low_memory=False)
+    page.js("document.getElementById('view-releases').click()")
+    page.choose("release-pair", "adjacent")
+    page.choose("release-call", "thrust/reduce")
+    page.choose("release-type", "f64")
+    page.choose("release-n", str(2**20))
+    of = table[(table["pair"] == "adjacent") & table["variant"].str.fullmatch(r"thrust@[\d.]+/reduce") &
+               (table["element_type"] == "f64") & (table["n"] == 2**20)]
+    of = of[of["cache_state"] == page.js("return document.querySelector('select[name=release-cache]').value")]
+    told = page.js("return [...document.querySelectorAll('#releases-view tbody tr')].map(r => [...r.children].map(c => c.textContent))")
+    assert [line[1] for line in told] == of["variant"].tolist()
+    assert [numbers(line[3])[0] for line in told] == pytest.approx(of["speedup"].tolist(), abs=6e-4)
+    assert page.console() == []
+
+
+@pytest.mark.parametrize("width, scale", [(360, 1), (640, 2), (1600, 1)], ids=["phone", "zoomed", "wide"])
+@pytest.mark.parametrize("view", ["chart", "claims", "conditions"])
+def test_nothing_is_wider_than_the_window(page, h200, width, scale, view):
+    size = {"width": width, "height": 800, "deviceScaleFactor": scale, "mobile": width < 400}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        page.open(h200, f"#view={view}")
+        assert page.js("return document.documentElement.scrollWidth") <= width
+        assert page.js("return [...document.querySelectorAll('#plot svg text')].every(t => parseFloat(getComputedStyle(t).fontSize) >= 10)")
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def contrast(one, other):
+    """As WCAG 2 counts it."""
+    def light(color):
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in color)]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_text_is_legible(page, h200, dark):
+    page.open(h200, dark=dark)
+    colors = page.js("const ground = getComputedStyle(document.body).backgroundColor; return ['h1', '.hint', '#caption', 'dt', 'label']"
+                     ".map(css => document.querySelector(css)).filter(Boolean).map(e => [getComputedStyle(e).color, ground])")
+    assert (sum(map(int, re.findall(r"\d+", colors[0][1]))) < 200) == dark
+    for color, ground in colors:
+        assert contrast(*([int(v) for v in re.findall(r"\d+", c)[:3]] for c in (color, ground))) >= 4.5
