@@ -34,7 +34,7 @@ TEST(Dataset, the_period_is_a_prime_near_2_to_the_20) {
 TEST(Dataset, sizes_seeds_and_repeatability) {
   for (const ElementType type : all_types())
     for (const auto dataset : dataset_names(type))
-      for (const std::size_t n : {0ul, 1ul, 2ul, 3ul, 1000ul, 1ul << 22}) {
+      for (const std::size_t n : {0ul, 1ul, 2ul, 3ul, 1000ul, 1ul << 14}) {
         const auto tile = make_tile(dataset, type, n, 3);
         EXPECT_EQ(tile.size(), std::min(n, dataset_period) * size_of(type)) << dataset << ' ' << n;
         EXPECT_EQ(tile, make_tile(dataset, type, n, 3)) << dataset << ' ' << n;
@@ -42,6 +42,11 @@ TEST(Dataset, sizes_seeds_and_repeatability) {
           EXPECT_NE(tile, make_tile(dataset, type, n, 4)) << dataset << ' ' << n;
         }
       }
+}
+
+TEST(Dataset, a_tile_has_no_more_than_a_period) {
+  EXPECT_EQ(make_tile("random", ElementType::i8, dataset_period + 1, 3).size(), dataset_period);
+  EXPECT_EQ(make_tile("alternating", ElementType::f32, 4 * dataset_period, 3).size(), dataset_period * sizeof(float));
 }
 
 TEST(Dataset, unknown_names_are_refused_with_the_known_ones) {

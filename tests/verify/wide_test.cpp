@@ -125,9 +125,7 @@ std::vector<ElementType> every_type() {
 }
 const std::vector<Operation> reductions{Operation::sum, Operation::sum_of_squares, Operation::moments};
 
-VerifyReport report_on(const Variant& v, std::uint64_t seed = 1) {
-  return verify({&v}, *open_cpu(), Tier::quick, seed);
-}
+VerifyReport report_on(const Variant& v) { return verify({&v}, *open_cpu(), Tier::quick, 1); }
 
 std::string text_of(const VerifyReport& report) {
   std::string text;
@@ -152,13 +150,20 @@ TEST(Wide, the_unflawed_twin_passes_with_wide_sums_of_the_types_that_have_them) 
   EXPECT_EQ(report.refused, 0u) << "no case of a type without a wide sum";
 }
 
+/// Whether a case of the battery fails. The first ends it: the others would only take time.
+bool is_rejected(const Variant& v, std::uint64_t seed) {
+  const auto cpu = open_cpu();
+  for (const Case& c : battery(v, cpu->info(), Tier::quick, seed))
+    if (!run_case(c, *cpu).empty()) return true;
+  return false;
+}
+
 /// Of each operation by itself, with each of three seeds.
 void expect_rejected(WideFlaw flaw, ElementType type, const std::vector<Operation>& operations = reductions) {
   for (const Operation operation : operations)
-    for (const std::uint64_t seed : {1, 2, 3}) {
-      const VerifyReport report = report_on(stand_in(flaw, {type}, {operation}), seed);
-      EXPECT_GT(report.failed, 0u) << name(type) << ' ' << name(operation) << " seed " << seed;
-    }
+    for (const std::uint64_t seed : {1, 2, 3})
+      EXPECT_TRUE(is_rejected(stand_in(flaw, {type}, {operation}), seed))
+          << name(type) << ' ' << name(operation) << " seed " << seed;
 }
 
 TEST(Wide, a_sum_in_the_elements_own_type_is_rejected) {

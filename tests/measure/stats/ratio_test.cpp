@@ -334,6 +334,7 @@ TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
 }
 
 TEST(MeasureRatio, CoverageHoldsWhereOneVariantHasAThirdOfTheSamples) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   Random random(12);
   for (const Noise& noise : noises()) {
     int covered = 0;
