@@ -23,9 +23,9 @@
 /// grid=auto is two blocks for each SM, but no more than have something to load for each of their threads. A thread has
 /// 64 bytes under way (modern/loads-in-flight tells why), so that memory, not the additions, should take the time.
 ///
-/// The compiler must add as written: with -ffast-math, or nvcc's own idea that (sum + x) - sum is x, nothing is
-/// compensated. nvcc has no such idea unless asked; --use_fast_math, which this project does not use, would not change
-/// additions either. A product and an addition may be merged into one rounding, but there is no product here.
+/// The compiler must add as written. With -ffast-math a host's compiler takes (sum + x) - sum for x, and nothing is
+/// compensated. nvcc never reorders additions. It merges a product and an addition into one rounding, but there is no
+/// product here.
 /// tests/kernels/compensated_test.cpp holds each sum against the exact one.
 
 #include <algorithm>
