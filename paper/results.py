@@ -404,7 +404,7 @@ class Results:
         stem = name.partition(".")[0]
         if stem == "cpu":
             return self.cpu_folder
-        if name not in ("releases.csv", "frontier.csv") or stored(self.folder / name).exists():
+        if name not in ("releases.csv", "frontier.csv", "peers.csv") or stored(self.folder / name).exists():
             return self.folder
         return next((p.parent for p in sorted(self.folder.resolve().parent.glob(f"*-{stem}/{name}*"))), self.folder)
 

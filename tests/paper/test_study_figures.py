@@ -14,7 +14,7 @@ import contrasts
 import results as rs
 import verdicts as vd
 from figures import (ablation, accuracy, blocks, claims, clocks, decomposition, finish, granularity, grid, ladders, latency,
-                     style)
+                     peers, style)
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "decomposition": decomposition, "blocks": blocks,
@@ -336,3 +336,29 @@ def test_the_committed_h200_has_all_of_them_legible_in_print(committed):
         width, said = drawn[name].get_size_inches()[0], texts(drawn[name])
         assert width in (pytest.approx(style.COLUMN_WIDTH), pytest.approx(style.TEXT_WIDTH)), name
         assert "NVIDIA H200" in said and "not measured" not in said, name
+
+
+# -------------------------------------------------------------------------------------------------- peers
+
+
+def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
+    def of(variant, mode, k, times, cache="cold_dirty"):
+        return call("peers", 7e-6 * times, variant, 2**k, mode, "f32", cache_state=cache, speedup_reference="cub/sum",
+                    speedup=1 / times, speedup_ci_low=0.9 / times, speedup_ci_high=1.1 / times)
+
+    rows = [of(variant, mode, k, times * (1 if mode == "replay" else 3)) for variant, times in
+            (("cub/sum", 1), ("tuned/sum", 0.5), ("torch/sum", 2), ("cupy/sum-plain", 700)) for k in (10, 20)
+            for mode in ("replay", "end_to_end")]
+    rows += [of("jax/sum", "end_to_end", 10, 8), of("torch/sum", "graph", 10, 3, "warm")]
+    figure = peers.draw(folder_of(tmp_path / "m", rows))
+    left, right = (axes_of(figure, f"peers:{mode}") for mode in ("replay", "end_to_end"))
+    assert points(left, "torch/sum") == {2**10: pytest.approx(1 / 2), 2**20: pytest.approx(1 / 2)}
+    assert points(right, "torch/sum") == {2**10: pytest.approx(1 / 6), 2**20: pytest.approx(1 / 6)}
+    assert points(left, "tuned/sum")[2**10] == pytest.approx(2) and points(right, "jax/sum") == {2**10: pytest.approx(1 / 8)}
+    labels = [{l.get_label() for l in axes.get_lines()} for axes in (left, right)]
+    assert "jax/sum" not in labels[0] and "cupy/sum-plain" not in labels[0] | labels[1]
+    assert "cupy/sum-plain, 5 ms" in texts(figure)
+    figure.draw_without_rendering()
+    legible_and_inside({"peers": figure})
+    assert peers.draw(folder_of(tmp_path / "none", [of("cub/sum", "replay", 10, 1)])) is None
+    assert peers.draw(folder_of(tmp_path / "absent")) is None
