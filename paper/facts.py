@@ -97,6 +97,27 @@ def of_determinism(d: Results, value: str, kind: str, *exponents: int) -> tuple[
     return tuple(rows.loc[2**k, "speedup"] for k in exponents)
 
 
+def peer(d: Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
+    """A time of peers.csv, cold, in us."""
+    return d.us(variant, n, "peers", timing_mode=mode, element_type=element_type)
+
+
+def peer_over_cub(d: Results, variant: str, *args, **more) -> float:
+    """How many times as long as CUB from C++."""
+    return peer(d, variant, *args, **more) / peer(d, "cub/sum", *args, **more)
+
+
+def call_costs(d: Results, n: int, *variants: str) -> list[float]:
+    """What a call takes longer than CUB's from C++, in us."""
+    cub = peer(d, "cub/sum", n, "end_to_end")
+    return [peer(d, v, n, "end_to_end") - cub for v in variants]
+
+
+FROM_PYTHON = ("torch/sum", "cuda-compute/reduce", "cupy/sum", "torch/compile", "triton/atomic", "triton/two-launch",
+               "numba/kernel")
+CAPTURED = FROM_PYTHON + ("cupy/sum-plain",)
+
+
 def fastest(d: Results) -> str:
     """The documents' sum that is fastest at N, f32."""
     rows = d.rows("comparison", n=N, element_type="f32", operation="sum", timing_mode="device", status="ok",
@@ -241,7 +262,7 @@ def of_row(d: Results):
     return d.measured("tuned/sum", N, operation="sum")
 
 
-README, RESULTS, CLAIMS, COMPARING = "README.md", "docs/results.md", "docs/claims.md", "docs/comparing.md"
+PEERS, README, RESULTS, CLAIMS, COMPARING = "docs/peers.md", "README.md", "docs/results.md", "docs/claims.md", "docs/comparing.md"
 MEASURING, MODERN, REPRODUCING, TUNED, TUNING = (
     f"docs/{p}.md" for p in ("measuring", "modern", "reproducing", "tuned", "tuning"))
 
@@ -411,4 +432,29 @@ FACTS = [
         ("the same bits on every GPU | <0.36> | <0.61> | <0.63> | <0.69> | <0.88> |", "gpu_to_gpu"))),
     Fact(PAGE, "`f64` by `gpu_to_gpu` has <0.52> at 2^20, <0.55> at 2^24 and <0.93> at 2^28",
          lambda d: of_determinism(d, "gpu_to_gpu", "f64", 20, 24, 28), RELEASES),
+    Fact(PEERS, "Measured were torch 2.11.0, Triton 3.6.0, CuPy 14.2.0, Numba 0.68.0 with numba-cuda 0.30.4, `cuda-cccl` 1.2.1 "
+         "and JAX 0.11.2", lambda d: list(d.rows("packages").set_index("package")["version"][[
+             "torch", "triton", "cupy-cuda13x", "numba", "numba-cuda", "cuda-cccl", "jax"]])
+         == ["2.11.0", "3.6.0", "14.2.0", "0.68.0", "0.30.4", "1.2.1", "0.11.2"], "nvidia-h100-peers"),
+    Fact(PEERS, "A call from Python costs <2> to <60> us more than one from C++", lambda d: [
+        pick(cost for k in (10, 16, 20) for cost in call_costs(d, 2**k, *FROM_PYTHON)) for pick in (min, max)]),
+    Fact(PEERS, "`torch.sum` takes <1.9> us longer than CUB from C++, `cuda.compute` <12> us, CuPy <24> us and "
+         "`torch.compile` <49> us", lambda d: call_costs(d, 2**10, "torch/sum", "cuda-compute/reduce", "cupy/sum",
+                                                         "torch/compile")),
+    Fact(PEERS, "it is <4> to <11> % for `torch.sum`, `cuda.compute`, CuPy and Triton", lambda d: [
+        100 * (pick(peer_over_cub(d, v, N, "end_to_end") for v in (*FROM_PYTHON[:3], *FROM_PYTHON[4:6])) - 1)
+        for pick in (min, max)]),
+    Fact(PEERS, "At 2^16 its kernels take <2.8> times as long as CUB's, at 2^20 <1.3> times", lambda d: [
+        peer_over_cub(d, "torch/sum", 2**k) for k in (16, 20)]),
+    Fact(PEERS, "up to 2^24, where they are <1.14> times as fast as CUB's", lambda d: 1 / peer_over_cub(d, "torch/compile")),
+    Fact(PEERS, "`torch.compile` makes the fastest kernels of all peers", lambda d: all(
+        min(CAPTURED, key=lambda v: peer(d, v, 2**k)) == "torch/compile" for k in (10, 16, 20, 24))),
+    Fact(PEERS, "it reduces in one block: <12> ms at 2^24", lambda d: peer(d, "cupy/sum-plain") / 1000),
+    Fact(PEERS, "allocates and copies in each call: half a millisecond", lambda d: all(
+        abs(peer(d, "numba/reduce", 2**k, "end_to_end") - 500) < 50 for k in (10, 16, 20, 24))),
+    Fact(PEERS, "takes <5.0> times as long as CUB's. `torch.compile` takes <0.93> times as long as CUB", lambda d: [
+        peer_over_cub(d, v, element_type="i8") for v in ("torch/sum", "torch/compile")]),
+    Fact(PEERS, "CUB's kernels, and half the cost of a call by CuPy", lambda d: all(
+        0.4 < ours / cupys < 0.6 for ours, cupys in (call_costs(d, 2**k, "cuda-compute/reduce", "cupy/sum")
+                                                     for k in (10, 16)))),
 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the four tables of README and docs/ that are made of committed results, and their two pictures.
+"""Writes the tables of README and docs/ that are made of committed results, and their pictures.
 
     python tools/summary.py            writes what stands between the markers, and the pictures
     python tools/summary.py --check    writes nothing; exit code 1 if any is not what the results give
@@ -168,9 +168,41 @@ def checks(folder: Path) -> dict[str, str]:
     return found
 
 
+def peers(folder: Path) -> str:
+    """Sums that Python users call, f32: their kernels alone, and the call until its result is on the host."""
+    return times_of_peers(folder, "us", [(TYPE, n) for n in (2**10, 2**16, 2**20, *SIZES[1:])])
+
+
+def peers_by_type(folder: Path) -> str:
+    """The same of other types, 2^24 elements."""
+    return times_of_peers(folder, "2^24, us", [(kind, 2**24) for kind in ("i8", "f16", "f32", "f64")])
+
+
+def times_of_peers(folder: Path, corner: str, columns: list[tuple[str, int]]) -> str:
+    table = rs.Results(folder).experiment("peers")
+    table = table[(table["status"] == "ok") & (table["cache_state"] == "cold_dirty")]
+    times = table.set_index(["variant", "timing_mode", "element_type", "n"])["time_median_s"]
+    ways = ("replay", "end_to_end")
+
+    def cell(*key) -> str:
+        return microseconds(times[key]) if key in times.index else "—"
+
+    def of_f32(variant: str) -> float:
+        return times[variant, "end_to_end", TYPE, 2**16]
+
+    names = sorted(set(table["variant"]), key=lambda v: (v not in ("tuned/sum", "cub/sum"), of_f32(v)))
+    words = [(f"2^{n.bit_length() - 1}" if len({n for _, n in columns}) > 1 else kind) for kind, n in columns]
+    return markdown([corner, *(f"kernels, {w}" if i == 0 else w for i, w in enumerate(words)),
+                     *(f"call, {w}" if i == 0 else w for i, w in enumerate(words))],
+                    [[f"`{v}`" + (" from C++" if v in ("cub/sum", "tuned/sum") else ""),
+                      *(cell(v, way, kind, n) for way in ways for kind, n in columns)] for v in names],
+                    "l" + 2 * len(columns) * "r")
+
+
 # Page, the table's name, and what makes it.
 TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
-          ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust))
+          ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
+          ("docs/peers.md", "peers-by-type", peers_by_type))
 
 
 def with_table(page: str, name: str, text: str, where: str = "README.md") -> str:
@@ -196,13 +228,20 @@ def tuned_picture(folder: Path):
     return tuned.draw(rs.Results(folder))
 
 
+def peers_picture(folder: Path):
+    from figures import peers
+
+    return peers.draw(rs.Results(folder))
+
+
 # What draws each picture, and from which files.
 PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "catalog.csv", "machine.json")),
-            "docs/tuned.png": (tuned_picture, ("tuned.csv", "machine.json"))}
+            "docs/tuned.png": (tuned_picture, ("tuned.csv", "machine.json")),
+            "docs/peers.png": (peers_picture, ("peers.csv",))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:
-    return hashlib.sha256(b"".join(rs.stored(folder / name).read_bytes() for name in names)).hexdigest()
+    return hashlib.sha256(b"".join(rs.Results(folder).file(name).read_bytes() for name in names)).hexdigest()
 
 
 def drawn_from(path: Path) -> str | None:

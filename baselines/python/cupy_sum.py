@@ -1,4 +1,4 @@
-"""CuPy's sum, by CUB as its users may ask for, and by CuPy's own kernels as it is installed."""
+"""CuPy's sum: by CUB, as it is installed, and by CuPy's own kernels."""
 
 import cupy
 from cupy import _core
@@ -17,13 +17,13 @@ def use(accelerators):
         now = accelerators
 
 
-@reductio.variant("cupy/sum", types=["i8", "i32", "i64", "f16", "f32", "f64"], title="cupy.sum, CUB")
+@reductio.variant("cupy/sum", types=["i8", "i32", "i64", "f16", "f32", "f64"], title="cupy.sum")
 def by_cub(x, out, stream):
     use(["cub"])
     cupy.sum(x, dtype=out.dtype, out=out)
 
 
-@reductio.variant("cupy/sum-plain", types=["i8", "i32", "i64", "f16", "f32", "f64"], title="cupy.sum")
+@reductio.variant("cupy/sum-plain", types=["i8", "i32", "i64", "f16", "f32", "f64"], title="cupy.sum without CUB")
 def plain(x, out, stream):
     use([])
     cupy.sum(x, dtype=out.dtype, out=out)

@@ -357,7 +357,7 @@ def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
     assert points(left, "tuned/sum")[2**10] == pytest.approx(2) and points(right, "jax/sum") == {2**10: pytest.approx(1 / 8)}
     labels = [{l.get_label() for l in axes.get_lines()} for axes in (left, right)]
     assert "jax/sum" not in labels[0] and "cupy/sum-plain" not in labels[0] | labels[1]
-    assert "cupy/sum-plain, 5 ms" in texts(figure)
+    assert "cupy/sum-plain, 5 ms at" in texts(figure)
     figure.draw_without_rendering()
     legible_and_inside({"peers": figure})
     assert peers.draw(folder_of(tmp_path / "none", [of("cub/sum", "replay", 10, 1)])) is None
