@@ -107,6 +107,12 @@ def peer_over_cub(d: Results, variant: str, *args, **more) -> float:
     return peer(d, variant, *args, **more) / peer(d, "cub/sum", *args, **more)
 
 
+def of_ctypes(d: Results, mode: str) -> tuple[float, float]:
+    """The least and the greatest speedup of CUB by ctypes."""
+    ratios = d.rows("ctypes-agreement", timing_mode=mode)["ratio"]
+    return ratios.min(), ratios.max()
+
+
 def call_costs(d: Results, n: int, *variants: str) -> list[float]:
     """What a call takes longer than CUB's from C++, in us."""
     cub = peer(d, "cub/sum", n, "end_to_end")
@@ -115,6 +121,7 @@ def call_costs(d: Results, n: int, *variants: str) -> list[float]:
 
 FROM_PYTHON = ("torch/sum", "cuda-compute/reduce", "cupy/sum", "torch/compile", "triton/atomic", "triton/two-launch",
                "numba/kernel")
+OF_PEERS = "nvidia-h100-peers"
 CAPTURED = FROM_PYTHON + ("cupy/sum-plain",)
 
 
@@ -435,7 +442,7 @@ FACTS = [
     Fact(PEERS, "Measured were torch 2.11.0, Triton 3.6.0, CuPy 14.2.0, Numba 0.68.0 with numba-cuda 0.30.4, `cuda-cccl` 1.2.1 "
          "and JAX 0.11.2", lambda d: list(d.rows("packages").set_index("package")["version"][[
              "torch", "triton", "cupy-cuda13x", "numba", "numba-cuda", "cuda-cccl", "jax"]])
-         == ["2.11.0", "3.6.0", "14.2.0", "0.68.0", "0.30.4", "1.2.1", "0.11.2"], "nvidia-h100-peers"),
+         == ["2.11.0", "3.6.0", "14.2.0", "0.68.0", "0.30.4", "1.2.1", "0.11.2"], OF_PEERS),
     Fact(PEERS, "A call from Python costs <2> to <60> us more than one from C++", lambda d: [
         pick(cost for k in (10, 16, 20) for cost in call_costs(d, 2**k, *FROM_PYTHON)) for pick in (min, max)]),
     Fact(PEERS, "`torch.sum` takes <1.9> us longer than CUB from C++, `cuda.compute` <12> us, CuPy <24> us and "
@@ -457,4 +464,15 @@ FACTS = [
     Fact(PEERS, "CUB's kernels, and half the cost of a call by CuPy", lambda d: all(
         0.4 < ours / cupys < 0.6 for ours, cupys in (call_costs(d, 2**k, "cuda-compute/reduce", "cupy/sum")
                                                      for k in (10, 16)))),
+    Fact(PEERS, "| replayed, cold | `cub/sum` | <0.999> to <1.004>; from 2^22 on all SAME |",
+         lambda d: of_ctypes(d, "replay"), OF_PEERS),
+    Fact(PEERS, "from 2^22 on all SAME", lambda d: set(d.rows("ctypes-agreement", timing_mode="replay").query(
+        "n >= 2**22")["verdict"]) == {"SAME"}, OF_PEERS),
+    Fact(PEERS, "| in a graph, warm | `cub/sum` | <0.999> to <1.003> |", lambda d: of_ctypes(d, "graph"), OF_PEERS),
+    Fact(PEERS, "| the call, to 2^24 | CUB in a C plug-in | <0.92> to <1.00>: up to <3.0> us more |", lambda d: [
+        *of_ctypes(d, "end_to_end"), 1e6 * max(r["base_time_s"] * (1 / r["ratio"] - 1) for _, r in d.rows(
+            "ctypes-agreement", timing_mode="end_to_end").iterrows())], OF_PEERS),
+    Fact(PEERS, "The <14> intervals of the kernels reach from <0.990> to <1.014>", lambda d: [
+        len(rows := d.rows("ctypes-agreement").query("timing_mode != 'end_to_end'")), rows["ratio_low"].min(),
+        rows["ratio_high"].max()], OF_PEERS),
 ]

@@ -296,9 +296,18 @@ def _loaded(name: str) -> bool:
         return any(name in line for line in maps)
 
 
+@functools.lru_cache(maxsize=None)
+def _capture_query():
+    query, status = _driver().cuStreamIsCapturing, c_int32()
+    query.argtypes = [c_void_p, c_void_p]
+    return query, status, ctypes.byref(status)
+
+
 def is_capturing(stream: int) -> bool:
-    status = c_int32()
-    _checked_call("cuStreamIsCapturing", c_void_p(stream), ctypes.byref(status))
+    """Asked before each call of a library that has pools, so it is quick."""
+    query, status, reference = _capture_query()
+    if query(stream, reference):
+        raise Error("cuStreamIsCapturing failed")
     return status.value != 0
 
 
