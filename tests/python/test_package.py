@@ -410,6 +410,16 @@ def test_files_that_cannot_be_loaded(text, said, tmp_path):
     assert code == 1 and error.splitlines()[-1].startswith("reductio: plug-in './mine.py' ") and said in error
 
 
+def test_a_file_that_starts_cuda_is_not_loaded(tmp_path, monkeypatch):
+    from reductio import _variants
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.setattr("reductio._arrays.cuda_has_started", lambda: "mine" in sys.modules)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    said = ctypes.string_at(_variants._load_file(str(tmp_path / "mine.py").encode())).decode()
+    assert said.startswith("cannot be loaded: it starts CUDA while it is loaded, so that passes cannot be forked")
+    sys.modules.pop("mine"), sys.path.remove(str(tmp_path))
+
+
 def test_the_program_alone_runs_no_python(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     code, out, error = python("list", "./mine.py", cwd=tmp_path, program=str(PACKAGE.parent / "bin" / "reductio"))

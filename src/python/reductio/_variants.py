@@ -451,6 +451,8 @@ def _missing(v: Variant) -> str:
             _run_peer(v)
         except BaseException as error:
             return f"cannot be prepared: {type(error).__name__}: {error}"
+        if _arrays.cuda_has_started():
+            return f"cannot be used: {os.path.basename(v.file)} starts CUDA, so that passes cannot be forked"
     return ""
 
 
@@ -544,6 +546,8 @@ def run_file(file: str) -> None:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     _run_file(file, os.path.splitext(os.path.basename(file))[0])
+    if _arrays.cuda_has_started():
+        raise Error("it starts CUDA while it is loaded, so that passes cannot be forked; use CUDA within functions alone")
     add_to_program(v for id, v in _registered.items() if before.get(id) is not v)
 
 
