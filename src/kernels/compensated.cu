@@ -172,6 +172,15 @@ struct DoubleDouble {
   __device__ Sum total() const { return value; }
 };
 
+/// The halves by themselves, down to neighbours. `count` is known to the compiler, so that a tile stays in registers.
+template <int count, class T>
+__device__ T neighbours_first(const T* x) {
+  if constexpr (count == 1)
+    return x[0];
+  else
+    return neighbours_first<count / 2>(x) + neighbours_first<count / 2>(x + count / 2);
+}
+
 /// From plain: neighbours first, then neighbouring sums, and so on. Of m elements each passes through about log2(m)
 /// additions, and none is added to a sum much larger than itself. No operation more than plain has.
 ///
@@ -182,15 +191,10 @@ struct DoubleDouble {
 template <class T>
 struct Pairwise {
   using Sum = T;
-  static constexpr int levels = 32;
-  T level[levels];  // in local memory: a thread looks there once in a tile
+  T level[32];  // in local memory: a thread looks there once in a tile
   unsigned tiles = 0;
-  __device__ void add_tile(T* tile) {
-#pragma unroll
-    for (int half = loads<T> / 2; half > 0; half /= 2)
-#pragma unroll
-      for (int k = 0; k < half; ++k) tile[k] = tile[2 * k] + tile[2 * k + 1];
-    T sum = tile[0];
+  __device__ void add_tile(const T* tile) {
+    T sum = neighbours_first<loads<T>>(tile);
     int k = 0;
     for (; tiles >> k & 1; ++k) sum += level[k];
     level[k] = sum;
