@@ -32,7 +32,7 @@ CALLS = {
     "exact/sum": ("exact", OURS, "*")}
 LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5, label="frontier")
 ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
-LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.5, 0.08, 0.5, 1.75, 0.14, 0.3, 1.16
+LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.5, 1.75, 0.42, 0.3, 1.16
 
 
 def key_of(row: pd.Series) -> str:
@@ -79,10 +79,10 @@ def draw(results: Results):
     for i, kind in enumerate(types):
         bottom = FOOT + (len(types) - 1 - i) * (TALL + BETWEEN)
         of_type = points[points["element_type"] == kind]
-        top = 10 ** np.ceil(np.log10(max(of_type["ulps"].max(), 10) * 1.5))
         for k, dataset in enumerate(sets):
             axes = style.place(figure, LEFT + k * (width + GAP), bottom, width, TALL, f"frontier:{kind}:{dataset}")
             here = of_type[of_type["dataset"] == dataset]
+            decades = int(np.ceil(np.log10(max(here["ulps"].max(), 10) * 1.5)))
             axes.set_xscale("log")
             axes.set_yscale("log")
             line = frontier_of(here)
@@ -95,13 +95,13 @@ def draw(results: Results):
                           clip_on=False, zorder=2, label=call)
             axes.axhline(ROUNDED_ONCE, **ONCE_LOOK)
             axes.set_xlim(0.97, points["slower"].max() * 1.15)
-            axes.set_ylim(FLOOR, top)
+            axes.set_ylim(FLOOR, 10.0**decades)
             axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 3, 5)))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
             axes.xaxis.set_minor_locator(NullLocator())
             axes.yaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_major_locator(FixedLocator([10.0**e for e in range(0, int(np.log10(top)) + 1, 2 if top < 1e10 else 4)]))
-            axes.tick_params(labelleft=k == 0, labelbottom=i == len(types) - 1)
+            axes.yaxis.set_major_locator(FixedLocator([10.0**e for e in range(0, decades + 1, 1 + decades // 5)]))
+            axes.tick_params(labelbottom=i == len(types) - 1)
             axes.set_title(f"{kind}, {SETS[dataset]}", loc="left", pad=3)
             if i == len(types) - 1:
                 axes.set_xlabel("time, reading alone = 1", labelpad=1)
