@@ -30,6 +30,8 @@ CHART = "chart"  # the class of every plot: the text of its style is then known,
 LEFT_OUT = ("schema_version", "timestamp_utc", "machine", "result", "result2", "exact_result")
 ADDED = ("kind", "group", "words", "is_base")  # what the catalogue says of a row
 LARGEST_SAMPLES = 2**26  # bytes of a file of samples, as it lies on the disk; larger ones are left out, and named
+MOST_SAMPLES = 8_000_000    # of a folder; further files are left out, and named
+SAMPLE_COLUMNS = {"row": "u4", "context": "u2", "round": "u4", "time": "f4"}
 SAMPLES = ("none", "means", "all")
 
 
@@ -81,7 +83,7 @@ def trimmed_mean(values) -> float:
 
 
 def samples_of(path: Path, key: list[str], wanted: dict[tuple, int], each: bool):
-    """(row, context, round, time) of every sample of the wanted points, or of each context's mean, whose round is 0."""
+    """Of every wanted point (row, contexts, rounds, times): its samples, or the mean of each context in round 0."""
     import numpy as np
 
     csv.field_size_limit(2**31 - 1)
@@ -101,12 +103,40 @@ def samples_of(path: Path, key: list[str], wanted: dict[tuple, int], each: bool)
             good = np.isfinite(times) & (times > 0)
             if voided is not None and "yes" in fields[voided]:
                 good &= np.array(fields[voided].split()) != "yes"
-            if each:
-                yield from zip([row] * int(good.sum()), contexts[good], rounds[good], times[good])
-            else:
-                for context in np.unique(contexts[good]):
-                    of = np.log(times[good & (contexts == context)])
-                    yield row, context, 0, float(np.exp(trimmed_mean(of)))
+            rounds, contexts, times = rounds[good], contexts[good], times[good]
+            if not each:
+                logs, names = np.log(times), np.unique(contexts)
+                times = np.exp([trimmed_mean(logs[contexts == name]) for name in names])
+                contexts, rounds = names, np.zeros(len(names))
+            yield row, contexts, rounds, times
+
+
+def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) -> dict | None:
+    """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
+    import numpy as np
+
+    import results as rs
+
+    key = [c for c in rs.ROWS.key if c in rows] + ["run_id"]
+    wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
+    taken, count = [], 0
+    for path in sorted(folder.glob("*.samples.csv*")):
+        size = path.stat().st_size
+        if size > LARGEST_SAMPLES:
+            missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are not "
+                           "in the page")
+            continue
+        of = attempt(lambda path: list(samples_of(path, key, wanted, each)), path) or []
+        if count + sum(len(one[1]) for one in of) > MOST_SAMPLES:
+            missing.append(f"{path} would make it more than {MOST_SAMPLES:,} samples: its samples are not in the page")
+            continue
+        taken += of
+        count += sum(len(one[1]) for one in of)
+    if not count:
+        return None
+    taken.sort(key=lambda one: one[0])  # stable: within a row as in the file
+    rows_of, *parts = zip(*taken)
+    return dict(zip(SAMPLE_COLUMNS, (np.repeat(rows_of, [len(of) for of in parts[0]]), *map(np.concatenate, parts))))
 
 
 # ------------------------------------------------------------------------------------------------- a folder
@@ -168,20 +198,9 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
         kept = rows[[c for c in [*rs.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
         found["rows"] = blob.table(kept, rs.ROWS.numbers)
     if samples != "none" and len(rows):
-        key = [c for c in rs.ROWS.key if c in rows] + ["run_id"]
-        text = rows[key].astype(str)
-        wanted = {tuple(fields): i for i, fields in enumerate(text.itertuples(index=False, name=None))}
-        taken: list[tuple] = []
-        for path in sorted(folder.glob("*.samples.csv*")):
-            if path.stat().st_size > LARGEST_SAMPLES:
-                missing.append(f"{path} has {path.stat().st_size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: "
-                               "its samples are not in the page")
-                continue
-            attempt(lambda path: taken.extend(samples_of(path, key, wanted, samples == "all")), path)
-        taken.sort(key=lambda sample: sample[0])  # stable: within a row as in the file
-        if taken:
-            columns = zip(("row", "context", "round", "time"), ("u4", "u2", "u4", "f4"), zip(*taken))
-            found["samples"] = {name: blob.add(values, dtype) for name, dtype, values in columns}
+        columns = read_samples(folder, rows, samples == "all", missing, attempt)
+        if columns:
+            found["samples"] = {name: blob.add(columns[name], dtype) for name, dtype in SAMPLE_COLUMNS.items()}
     if len(catalog):
         found["catalog"] = blob.table(catalog.reset_index(), ())
     for name, columns in (("verdicts", rs.VERDICTS), ("releases", rs.Columns.of("releases"))):
@@ -219,8 +238,13 @@ def sha256(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+def page_script() -> str:
+    """The page's own script: one module."""
+    return "".join((HERE / f"{name}.js").read_text(encoding="utf-8") for name in ("base", "data", "chart", "views"))
+
+
 def page(header: dict, blob: Blob) -> str:
-    code, script, style = library(), *((HERE / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
+    code, style, script = library(), (HERE / "page.css").read_text(encoding="utf-8"), page_script()
     if "</script" in code + script or "</style" in style:
         raise ValueError("a script or a style would end early")
     head = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()

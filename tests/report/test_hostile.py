@@ -4,6 +4,7 @@ import json
 
 import pytest
 import report
+import results as rs
 import synthetic
 
 PAYLOADS = [
@@ -29,22 +30,24 @@ def hostile(tmp_path_factory):
     rows = []
     for i, payload in enumerate(PAYLOADS):
         key = dict(variant=payload, settings=payload if i % 2 else "", reason=payload, run_id=payload)
-        rows += [synthetic.timed(1e-6 * (i + 1) * n / 2**10, n=n, speedup=1.5, speedup_reference=payload, **key) for n in (2**10, 2**12)]
+        for n in (2**10, 2**12):
+            rows.append(synthetic.timed(1e-9 * (i + 1) * n, n=n, speedup=1.5, speedup_reference=payload, **key))
         rows.append(synthetic.row(n=2**14, **{**key, "status": "refused"}))
         rows.append(synthetic.timed(1e-6, n=2**10, **{**key, "experiment": payload}))
         rows.append(synthetic.timed(1e-6, n=2**10, **{**key, "dataset": payload}))
     name = "<img src=x onerror=window.pwned=1>"
     folder = synthetic.write_folder(tmp_path_factory.mktemp("hostile") / name, rows)
-    machine = {**synthetic.MACHINE, "machine": PAYLOADS[0], "os": PAYLOADS[1] + "\u2028", "gpu": dict.fromkeys(synthetic.MACHINE["gpu"], PAYLOADS[2]),
-               "build": dict.fromkeys(synthetic.MACHINE["build"], PAYLOADS[3]), "__proto__": {"polluted": 1},
-               "runs": [{"experiment": p, "run_id": p, "arguments": [p], "memory_idle_at_start": False, "machine_id": p,
-                         "timing": {"device": {"launch_floor_s": p}}, "host_cpu": p, "gpu_state_at_end": p} for p in PAYLOADS]}
-    (folder / "machine.json").write_text(json.dumps(machine))
-    synthetic.write_csv(folder / "catalog.csv", [dict(variant=p, title=p, cites=p, thread=p, block=p, grid=p, kind="document", group=p,
-                                                      base_of="", default_settings="", operations="sum", document_n="") for p in PAYLOADS])
-    claims = [dict(claim=p, document=p, statement=p, text_figure=p, n=1024, operation=p, element_type=p, timing_mode=p, cache_state=p,
-                   base=p, variant=p, ratio=1, ci_low=1, ci_high=1, threshold=p, verdict="holds", reason=p, role="claim",
-                   verdicts_before=p) for p in PAYLOADS]
+    gpu, build = synthetic.MACHINE["gpu"], synthetic.MACHINE["build"]
+    runs = [dict(experiment=p, run_id=p, arguments=[p], memory_idle_at_start=False, machine_id=p, host_cpu=p,
+                 timing={"device": {"launch_floor_s": p}}, gpu_state_at_end=p) for p in PAYLOADS]
+    (folder / "machine.json").write_text(json.dumps(
+        {**synthetic.MACHINE, "machine": PAYLOADS[0], "os": PAYLOADS[1] + "\u2028", "runs": runs,
+         "gpu": dict.fromkeys(gpu, PAYLOADS[2]), "build": dict.fromkeys(build, PAYLOADS[3]), "__proto__": {"polluted": 1}}))
+    catalog = [dict(dict.fromkeys("variant title cites thread block grid group".split(), p), kind="document",
+                    base_of="", default_settings="", operations="sum", document_n="") for p in PAYLOADS]
+    synthetic.write_csv(folder / "catalog.csv", catalog)
+    claims = [dict(dict.fromkeys(rs.VERDICTS.names, p), **dict.fromkeys(rs.VERDICTS.numbers, 1), verdict="holds",
+                   role="claim") for p in PAYLOADS]
     synthetic.write_csv(folder / "verdicts.csv", claims)
     (folder / "broken<b>.csv").write_text("experiment,status,time_median_s\n<script>,\n")
     path = tmp_path_factory.mktemp("page") / "hostile.html"
@@ -79,9 +82,10 @@ def test_it_is_shown_as_text_and_nothing_runs(page, hostile, view):
     for payload in PAYLOADS:
         assert payload in text or view == "chart", payload
     assert page.js("return window.pwned") is None and page.js("return ({}).polluted") is None
-    made = page.js("return [...document.querySelectorAll('img, iframe, object, embed, base, meta[http-equiv=refresh], body style')]"
-                   ".filter(e => !e.closest('svg')).map(e => e.outerHTML)")
-    assert made == []
-    assert page.js("return [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length") == 0
-    assert page.js("return [...document.querySelectorAll('a')].filter(a => !['file:', 'blob:'].includes(a.protocol)).length") == 0
+    for markup in ("[...document.querySelectorAll('img, iframe, object, base, [http-equiv=refresh], body style')]"
+                   ".filter(e => !e.closest('svg'))",
+                   "[...document.querySelectorAll('*')]"
+                   ".filter(e => [...e.attributes].some(a => a.name.startsWith('on')))",
+                   "[...document.querySelectorAll('a')].filter(a => !['file:', 'blob:'].includes(a.protocol))"):
+        assert page.js(f"return {markup}.map(e => e.outerHTML)") == []
     assert page.console() == [] and page.requests() == []

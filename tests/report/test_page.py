@@ -2,16 +2,22 @@
 
 import csv
 import io
+import os
 import re
 import time
 import xml.etree.ElementTree
 
 import pandas as pd
 import pytest
-from conftest import HANGS_S, RESULTS
-from selenium_or_skip import ActionChains
+from browser import HANGS_S
+from conftest import RESULTS
+from project import SOURCE
 
 ROLLED = "twopass/rolled:block=256;grid=auto;finish=second-launch;index=document"
+
+# The fields of a table's rows.
+CELLS = ("return [...document.querySelectorAll(`${arguments[0]} tbody tr`)]"
+         ".map(r => [...r.children].map(c => c.textContent))")
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +45,8 @@ def size_of(text):
 
 def key_of(page, label):
     """The pressed variant of this label."""
-    return page.js("return [...document.querySelectorAll('#variants button')].find(b => b.textContent === arguments[0]).dataset.key",
-                   label)
+    return page.js("return [...document.querySelectorAll('#variants button')].find(b => b.textContent === arguments[0])"
+                   ".dataset.key", label)
 
 
 def saved(page, button):
@@ -73,7 +79,8 @@ def test_a_request_and_an_evaluation_would_be_seen(page, h200):
     page.open(h200)
     page.js("new Image().src = 'http://reductio.invalid/x.png';"
             "const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s);"
-            "const t = document.createElement('p'); t.setAttribute('onclick', 'window.ran = 1'); document.body.append(t); t.click();"
+            "const t = document.createElement('p'); t.setAttribute('onclick', 'window.ran = 1');"
+            "document.body.append(t); t.click();"
             "window.setTimeout(\"window.ran = 1\", 0)")
     time.sleep(0.1)
     assert page.js("return window.ran === undefined")
@@ -109,12 +116,11 @@ def test_the_pointer_shows_the_nearest_point(page, h200):
                                             "return [b.x + b.width / 2, b.y + b.height / 2]")
     page.key("Escape")
     assert page.js("return document.getElementById('tip').hidden")
-    moved = ActionChains(page.driver)
-    moved.w3c_actions.pointer_action.move_to_location(round(at[0]) + 2, round(at[1]))
-    moved.perform()
+    mouse = dict(x=at[0] + 2, y=at[1], button="left", clickCount=1)
+    page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {**mouse, "type": "mouseMoved", "button": "none"})
     assert page.facts("#tip") == facts
-    moved.w3c_actions.pointer_action.click()
-    moved.perform()
+    for kind in ("mousePressed", "mouseReleased"):
+        page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {**mouse, "type": kind})
     assert page.text("#samples h3").startswith("Samples of ")
 
 
@@ -156,7 +162,8 @@ def test_a_click_adds_and_a_shift_click_shows_one_alone(page, h200):
     page.variant(before[0])
     assert set(page.pressed()) == set(before)
     page.variant(ROLLED, shift=True)
-    assert page.pressed() == [ROLLED] and set(page.texts("#plot text[fill='#332288']")) == {"twopass/rolled [second-launch]"}
+    assert page.pressed() == [ROLLED]
+    assert set(page.texts("#plot text[fill='#332288']")) == {"twopass/rolled [second-launch]"}
 
 
 def test_the_search_reads_titles_and_strategies(page, h200):
@@ -182,8 +189,8 @@ def test_a_link_restores_the_view(page, h200, change):
     change(page)
 
     def look():
-        return page.text("main"), page.js("return [...document.querySelectorAll('svg text')].filter(t => t.checkVisibility())"
-                                          ".map(t => t.textContent)")
+        return page.text("main"), page.js("return [...document.querySelectorAll('svg text')]"
+                                          ".filter(t => t.checkVisibility()).map(t => t.textContent)")
 
     page.key("Escape")
     before, link = look(), page.js("return location.hash")
@@ -199,12 +206,12 @@ def test_a_link_to_what_is_not_there_shows_the_first_view(page, h200):
 def test_another_base_gives_the_programs_own_speedups(page, h200, rows):
     """The statistics of the page are those of the program: over CUB, as a chosen base, from the contexts' means."""
     cub = "cub/sum" + (":" + s if (s := rows.loc[rows["variant"] == "cub/sum", "settings"].fillna("").iloc[0]) else "")
-    for n in (2**12, 2**20, 2**28):
-        page.open(h200, "#s=" + "&s=".join((cub, ROLLED)) + f"&base={cub}")
-        page.js("document.getElementById('table').open = true")
-        page.wait("document.querySelector('#table td')")
-        line = next(line for line in page.js("return [...document.querySelectorAll('#table tbody tr')].map(r => [...r.children]"
-                                             ".map(c => c.textContent))") if size_of(line[0]) == n)
+    page.open(h200, "#s=" + "&s=".join((cub, ROLLED)) + f"&base={cub}")
+    page.js("document.getElementById('table').open = true")
+    page.wait("document.querySelector('#table td')")
+    lines = {size_of(line[0]): line for line in page.js(CELLS, "#table")}
+    assert len(lines) == 21
+    for n, line in lines.items():
         of = row_of(rows, ROLLED, n)
         told = next(numbers(text) for text in line[1:] if text != "1.000 [1.000, 1.000]")
         assert told == pytest.approx([of["speedup"], of["speedup_ci_low"], of["speedup_ci_high"]], abs=0.0015)
@@ -216,7 +223,8 @@ def test_samples_of_a_point(page, h200, rows):
     of = row_of(rows, ROLLED, 2**20)
     told = next(t for t in page.texts("#samples figcaption") if t.startswith("Paired ratio to cub/sum"))
     assert numbers(told) == pytest.approx([of["speedup"], of["speedup_ci_low"], of["speedup_ci_high"]], abs=0.0015)
-    assert page.js("return document.querySelectorAll('#samples figure:nth-child(2) circle').length") == 12, "a dot for each context"
+    dots = page.js("return document.querySelectorAll('#samples figure:nth-child(2) circle').length")
+    assert dots == 12, "one for each context"
 
 
 def test_saving_what_is_shown(page, h200, rows):
@@ -226,7 +234,7 @@ def test_saving_what_is_shown(page, h200, rows):
     assert len(table) == 21 * len(page.pressed())
     for row in table[::17]:
         of = row_of(rows, f"{row['variant']}:{row['settings']}".rstrip(":"), int(row["n"]))
-        for column in ("time_median_s", "time_ci_low_s", "bandwidth_bytes_per_s", "speedup", "n_samples", "launch_floor_s"):
+        for column in ("time_median_s", "time_ci_low_s", "bandwidth_bytes_per_s", "speedup", "launch_floor_s"):
             assert float(row[column]) == of[column], column
         assert row["run_id"] == of["run_id"]
     picture = xml.etree.ElementTree.fromstring(saved(page, "save-svg").decode())
@@ -240,13 +248,15 @@ def test_the_claims_are_those_of_the_csv(page, h200):
     table = pd.read_csv(RESULTS / "nvidia-h200" / "verdicts.csv", keep_default_na=False)
     own = table[table["role"] == "claim"]
     page.open(h200, "#view=claims")
-    first = "return [...document.querySelectorAll('#claims-view > .scroll > table > tbody > tr')].map(r => r.children[0].textContent)"
+    first = ("return [...document.querySelectorAll('#claims-view > .scroll > table > tbody > tr')]"
+             ".map(r => r.children[0].textContent)")
     assert page.js(first) == own["claim"].tolist()
     for verdict, count in own["verdict"].value_counts().items():
         assert f"{count} {verdict}" in page.text("#claims-view")
     page.choose("document", "twopass")
     page.choose("verdict", "reversed")
-    assert page.js(first) == own.loc[(own["document"] == "twopass") & (own["verdict"] == "reversed"), "claim"].tolist() != []
+    reversed_ones = own[(own["document"] == "twopass") & (own["verdict"] == "reversed")]
+    assert page.js(first) == reversed_ones["claim"].tolist() != []
     page.choose("document", "squares")
     page.choose("verdict", "holds")
     assert "(src/kernels/squares.cu)" in page.text("#claims-view")
@@ -270,17 +280,16 @@ def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
     page.open(path, "#value=time&s=" + next(key for key in page.pressed() if key.startswith("tuned/sum")))
     page.js("document.getElementById('table').open = true")
     page.wait("document.querySelector('#table td')")
-    cells = "return [...document.querySelectorAll('#table tbody tr')].map(r => [...r.children].map(c => c.textContent))"
-    times = {size_of(line[0]): [numbers(text)[0] for text in line[1:]] for line in page.js(cells)}
+    times = {size_of(line[0]): [numbers(text)[0] for text in line[1:]] for line in page.js(CELLS, "#table")}
     page.choose("compare", "nvidia-h100-80gb-hbm3")
-    ratios = {size_of(line[0]): numbers(line[1]) for line in page.js(cells)}
+    ratios = {size_of(line[0]): numbers(line[1]) for line in page.js(CELLS, "#table")}
     assert len(ratios) == 21
     for n, (ratio, low, high) in ratios.items():
         assert ratio == pytest.approx(times[n][1] / times[n][0], rel=0.01) and low <= ratio <= high
     page.js("document.getElementById('folder-1').click()")
     assert page.options("compare") == ["", "nvidia-h200"] and "H100" not in page.text("#caption")
     page.js("document.getElementById('view-conditions').click()")
-    assert page.js("return [...document.querySelectorAll('#conditions-view table')][0].innerText").startswith("\tnvidia-h200")
+    assert page.text("#conditions-view table").startswith("\tnvidia-h200")
     assert "theoretical peak" in page.text("#conditions-view table")
 
     table = pd.read_csv(RESULTS / "nvidia-h100-releases" / "releases.csv.gz", low_memory=False)
@@ -292,7 +301,7 @@ def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
     of = table[(table["pair"] == "adjacent") & table["variant"].str.fullmatch(r"thrust@[\d.]+/reduce") &
                (table["element_type"] == "f64") & (table["n"] == 2**20)]
     of = of[of["cache_state"] == page.js("return document.querySelector('select[name=release-cache]').value")]
-    told = page.js("return [...document.querySelectorAll('#releases-view tbody tr')].map(r => [...r.children].map(c => c.textContent))")
+    told = page.js(CELLS, "#releases-view")
     assert [line[1] for line in told] == of["variant"].tolist()
     assert [numbers(line[3])[0] for line in told] == pytest.approx(of["speedup"].tolist(), abs=6e-4)
     assert page.console() == []
@@ -306,7 +315,8 @@ def test_nothing_is_wider_than_the_window(page, h200, width, scale, view):
     try:
         page.open(h200, f"#view={view}")
         assert page.js("return document.documentElement.scrollWidth") <= width
-        assert page.js("return [...document.querySelectorAll('#plot svg text')].every(t => parseFloat(getComputedStyle(t).fontSize) >= 10)")
+        assert page.js("return [...document.querySelectorAll('#plot svg text')]"
+                       ".every(t => parseFloat(getComputedStyle(t).fontSize) >= 10)")
     finally:
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -324,8 +334,24 @@ def contrast(one, other):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_text_is_legible(page, h200, dark):
     page.open(h200, dark=dark)
-    colors = page.js("const ground = getComputedStyle(document.body).backgroundColor; return ['h1', '.hint', '#caption', 'dt', 'label']"
-                     ".map(css => document.querySelector(css)).filter(Boolean).map(e => [getComputedStyle(e).color, ground])")
+    colors = page.js("const ground = getComputedStyle(document.body).backgroundColor;"
+                     "return ['h1', '.hint', '#caption', 'label'].map(css => document.querySelector(css))"
+                     ".map(e => [getComputedStyle(e).color, ground])")
     assert (sum(map(int, re.findall(r"\d+", colors[0][1]))) < 200) == dark
     for color, ground in colors:
         assert contrast(*([int(v) for v in re.findall(r"\d+", c)[:3]] for c in (color, ground))) >= 4.5
+
+
+def test_the_picture_of_the_readme_is_of_this_page(page, h200):
+    """REDUCTIO_REWRITE=1 takes it anew."""
+    picture = SOURCE / "docs" / "report.png"
+    from PIL import Image
+
+    page.open(h200)
+    page.key("ArrowRight", "ArrowUp", "ArrowUp", *["ArrowRight"] * 4)
+    taken = Image.open(io.BytesIO(page.driver.get_screenshot_as_png())).convert("RGB").crop((0, 0, 1280, 760))
+    image = taken.quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    if os.environ.get("REDUCTIO_REWRITE") == "1":
+        image.save(picture, optimize=True)
+    with Image.open(picture) as committed:
+        assert committed.size == image.size and picture.stat().st_size <= 120_000

@@ -12,7 +12,8 @@ import report
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, SOURCE / "paper" / "report.py", *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([sys.executable, SOURCE / "paper" / "report.py", *map(str, arguments)], capture_output=True,
+                          text=True)
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_a_page_is_written(folder, tmp_path):
 @pytest.mark.parametrize("spoil, told", [
     (lambda f: (f / "cpu.csv").unlink(), "holds no rows of an experiment"),
     (lambda f: (f / "cpu.csv").write_text(""), "is empty"),
-    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n2,", "\n1,")), "has schema_version '1'"),
+    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n2,", "\n1,")), "schema_version '1'"),
     (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text()[:5000]), "cut while being written"),
     (lambda f: (f / "cpu.csv").write_bytes(b"\xff\xfe\x00"), "cannot be read"),
     (lambda f: shutil.rmtree(f), "is not a folder")])
@@ -61,7 +62,39 @@ def test_large_samples_are_left_out_and_named(folder, monkeypatch):
     monkeypatch.setattr(report, "LARGEST_SAMPLES", 1000)
     less, missing = report.make([folder])
     assert len(less) < len(whole) and len(missing) == 1 and "its samples are not in the page" in missing[0]
+    monkeypatch.undo()
+    monkeypatch.setattr(report, "MOST_SAMPLES", 1000)
+    again, missing = report.make([folder])
+    assert len(again) < len(whole) and len(missing) == 1 and "would make it more than 1,000 samples" in missing[0]
 
 
 def test_the_page_of_the_h200_is_small(h200):
     assert h200.stat().st_size < 8e6
+
+
+def test_the_script_keeps_its_types(tmp_path):
+    """TypeScript reads the types in the script's comments."""
+    if not shutil.which("tsc"):
+        pytest.skip("no tsc here; Debian's package is node-typescript")
+    module = tmp_path / "page.js"
+    module.write_text(report.page_script() + "export {};\n")
+    done = subprocess.run(["tsc", "--noEmit", "--allowJs", "--checkJs", "--target", "es2022", "--lib",
+                           "es2022,dom,dom.iterable", "--module", "esnext", "--strict", "--noImplicitAny", "false",
+                           module], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_links_lead_from_the_page_to_the_project():
+    assert report.root_from(SOURCE / "out" / "report.html") == "../" and report.root_from(SOURCE / "x.html") == ""
+    assert report.root_from(SOURCE.parent / "elsewhere" / "x.html") is None
+    for variant, path in report.sources().items():
+        assert (SOURCE / path).is_file(), variant
+    assert report.sources()["levels/naive"] == "src/kernels/levels.cu"
+
+
+def test_the_mean_of_a_context_is_the_programs():
+    """A tenth of the samples at either end is left out, also where that is no whole number, as trimmed_mean() does."""
+    assert report.trimmed_mean([5.0]) == 5
+    assert report.trimmed_mean([1.0, 100.0]) == pytest.approx(50.5)
+    assert report.trimmed_mean([*map(float, range(1, 10)), 1000.0]) == pytest.approx(5.5)
+    assert report.trimmed_mean([0.0, 1.0, 2.0, 3.0, 100.0]) == pytest.approx((0.5 * 0 + 1 + 2 + 3 + 0.5 * 100) / 4)

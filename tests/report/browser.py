@@ -1,0 +1,104 @@
+"""A headless browser, and what a reader does with a page there."""
+
+import json
+import os
+import shutil
+import time
+
+HANGS_S = 60  # so long takes only what hangs
+
+
+class NoBrowser(Exception):
+    """Why there is none."""
+
+
+def start(downloads):
+    """Chromium, driven by Selenium; it saves files into a folder."""
+    try:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+    except ModuleNotFoundError:
+        raise NoBrowser("no selenium here: pip install -r requirements.txt")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
+    chromedriver = shutil.which("chromedriver")
+    if not chromium or not chromedriver:
+        raise NoBrowser("no chromium and chromedriver here; Debian's packages are chromium and chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--disable-gpu", "--window-size=1280,1000", "--hide-scrollbars",
+                     *(["--no-sandbox"] if os.geteuid() == 0 else [])):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads),
+                                              "profile.default_content_setting_values.automatic_downloads": 1})
+    browser = webdriver.Chrome(options=options, service=Service(chromedriver))
+    browser.downloads = downloads
+    return browser
+
+
+class Page:
+    """A page in the browser, and what a reader does there."""
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def open(self, path, fragment="", dark=False):
+        media = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+        self.driver.get("about:blank")  # a new fragment alone would load nothing
+        self.driver.get_log("browser"), self.driver.get_log("performance")
+        self.driver.get(path.as_uri() + fragment)
+        self.wait("document.documentElement.dataset.ready === 'yes'")
+        return self
+
+    def js(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, condition):
+        end = time.time() + HANGS_S
+        while not self.js(f"return Boolean({condition})"):
+            if time.time() > end:
+                raise AssertionError(f"never: {condition}; the console: {self.console()}")
+            time.sleep(0.02)
+
+    def text(self, css):
+        return self.js("return document.querySelector(arguments[0]).innerText", css)
+
+    def texts(self, css):
+        return self.js("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", css)
+
+    def choose(self, name, word):
+        """As a reader does: the select's value, and the event that says so."""
+        self.js("const s = document.querySelector(`select[name=${arguments[0]}]`); s.value = arguments[1];"
+                "s.dispatchEvent(new Event('change', {bubbles: true}))", name, word)
+
+    def options(self, name):
+        return self.js("return [...document.querySelectorAll(`select[name=${arguments[0]}] option`)].map(o => o.value)",
+                       name)
+
+    def variant(self, key, shift=False):
+        self.js("[...document.querySelectorAll('#variants button')].find(b => b.dataset.key === arguments[0])"
+                ".dispatchEvent(new MouseEvent('click', {bubbles: true, shiftKey: arguments[1]}))", key, shift)
+
+    def pressed(self):
+        return self.js("return [...document.querySelectorAll('#variants [aria-pressed=true]')].map(b => b.dataset.key)")
+
+    def key(self, *names):
+        for name in names:
+            self.js("document.getElementById('plot').dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]}))",
+                    name)
+
+    def facts(self, css):
+        """A list of definitions as a dictionary."""
+        return self.js("const of = {}; for (const t of document.querySelectorAll(`${arguments[0]} dt`))"
+                       "of[t.textContent] = t.nextElementSibling.textContent; return of", css)
+
+    def console(self):
+        """What the console was told, but for what a test logs itself."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self):
+        """Addresses of whatever the page asked for, itself left out."""
+        log = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        asked = [m["params"]["request"]["url"] for m in log if m["method"] == "Network.requestWillBeSent"]
+        return [url for url in asked if not url.startswith(("file:", "about:", "blob:"))]
