@@ -395,7 +395,7 @@ function facts(/** @type {Point} */ p) {
       `${grouped(v("n_samples"))}${
         v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : ""}`
     ],
-    ["settings", w("settings")]
+    ["settings", w("settings").replaceAll(";", "; ")]
   ];
 }
 

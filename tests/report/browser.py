@@ -5,6 +5,9 @@ import os
 import shutil
 import time
 
+from project import SOURCE
+
+RESULTS = SOURCE / "experiments" / "results"
 HANGS_S = 60  # so long takes only what hangs
 
 

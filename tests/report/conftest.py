@@ -2,9 +2,7 @@
 
 import browser
 import pytest
-from project import SOURCE
-
-RESULTS = SOURCE / "experiments" / "results"
+from browser import RESULTS
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,7 @@ import xml.etree.ElementTree
 
 import pandas as pd
 import pytest
-from browser import HANGS_S
-from conftest import RESULTS
+from browser import HANGS_S, RESULTS
 from project import SOURCE
 
 ROLLED = "twopass/rolled:block=256;grid=auto;finish=second-launch;index=document"

@@ -5,10 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from project import SOURCE
-from conftest import RESULTS
-
 import report
+from browser import RESULTS
+from project import SOURCE
 
 
 def run(*arguments):

@@ -9,7 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import browser
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import browser  # noqa: E402
 
 CHANGES = (("element_type", "f64"), ("element_type", "f32"), ("timing_mode", "end_to_end"), ("timing_mode", "device"),
            ("experiment", "tuned"), ("experiment", "comparison"), ("value", "time"), ("value", "speedup"))
