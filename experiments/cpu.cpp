@@ -10,6 +10,7 @@
 
 #include <thread>
 
+#include "experiments/launches.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
@@ -36,6 +37,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                      .cache_states = {CacheState::cold_dirty, CacheState::warm},
                      .settings =
                          [&](const Variant& v) {
+                           if (left_to_its_experiment(v, selection)) return std::vector<Settings>();
                            std::vector<std::string> all;
                            for (const Tunable& t : v.tunables) all.push_back(t.name);
                            return expand_settings(v, selection, all, std::thread::hardware_concurrency());

@@ -84,7 +84,7 @@ class ExactReference {
 ///   integers    equal modulo 2^width
 ///   not finite  NaN exactly where IEEE addition gives NaN; infinities by their sign. A reference is finite only if the
 ///               exact result is, so data must not overflow on the way to a finite result (no dataset here does)
-///   floats      bit for bit where `exact_in_any_order` (but for the sign of zero);
+///   floats      bit for bit where `exact_in_any_order`, or the longest chain is 0 (but for the sign of zero);
 ///               else within gamma_h * sum|x|, h being
 ///               the longest chain of roundings. From h*u = 1/2 on (2^23 additions in f32) gamma_h is no bound at all:
 ///               there 8*sqrt(h)*u * sum|x|, which independent rounding errors do not exceed. They are not independent

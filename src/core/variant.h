@@ -36,7 +36,7 @@ struct PlanInfo {
   /// the host's part included: the rounding error is at most gamma_h * sum|x| with h this number. Additions to zero, as
   /// by threads without an element, do not count. Verification counts the additions on the simulated device. It fails
   /// if one passes through more, or if the number declared is over four times both the count and a balanced tree's
-  /// depth. What is added up in a wider type hardly rounds: declare the tree's depth for it.
+  /// depth. What is added up in a wider type hardly rounds: declare the tree's depth. 0: it is exact, but rounded once.
   std::size_t longest_chain = 0;
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
   /// Where this plan's calls leave their result: what Variant::result_of() says of its settings. make_plan() looks.

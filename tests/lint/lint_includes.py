@@ -47,7 +47,7 @@ MAY_INCLUDE = {
 }
 LAYERED = {"device", "measure"}
 # Single headers that a part may include besides.
-ALONE = {"baselines/nvbench": {"measure/timing/quiet_cpu.h"}}
+ALONE = {"baselines": {"tuned/partial.h"}, "baselines/nvbench": {"measure/timing/quiet_cpu.h"}}
 
 # Third-party headers by their beginning, and the only parts that may include them.
 ONLY_IN = {

@@ -15,7 +15,7 @@ NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin
 CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
     "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h",
-    "tuned/long_accumulator.h", "tuned/finish.h", "tuned/cluster.cuh",
+    "tuned/long_accumulator.h", "tuned/finish.h", "tuned/cluster.cuh", "tuned/exact.h", "tuned/partial.h",
     "device/kernel.h", "device/cuda/kernel.cuh",
 }
 ARCHITECTURES = ("75", "80", "90", "120")  # as far as the toolkit has them: 120 came with 12.8

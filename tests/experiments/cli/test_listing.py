@@ -73,7 +73,7 @@ def test_list_filters(reductio):
     assert set(ids("--device", "cpu")) >= set(CPU)
     assert not set(ids("--device", "cpu")) & set(KERNELS)
     assert all(v.startswith(("squares/", "twopass/", "unroll/", "levels/", "multiblock/", "ablation/", "modern/", "tuned/",
-                             "compensated/"))
+                             "compensated/", "exact/"))
                for v in ids("--device", "sim"))
     squares = ids("--operations", "sum_of_squares", "--variants", "^(squares|eigen)/")
     assert "eigen/squared-norm" in squares and "eigen/sum" not in squares

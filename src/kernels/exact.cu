@@ -1,0 +1,71 @@
+/// exact: the project's own exact sum, tuned/exact.h, as a variant. No document has it.
+///
+///   exact/sum  the real sum, rounded once: the same bits in any order, on any device, from any split
+///
+/// reading=auto is what a user of the header gets; the other values, with `vectors` and `per-sm`, change the launch,
+/// and so who adds up what (tuned.cu). parts=3 adds up three parts of the input by calls of their own, without
+/// rounding, and their sums by a fourth. None changes a bit of the result.
+
+#include <memory>
+
+#include "device/device.h"
+#include "tuned/exact.h"
+#include "tuned/prepared.h"
+
+namespace reductio {
+namespace {
+using namespace device;
+
+tuned::Choice launch_choice(const Settings& s) {
+  const std::string& reading = s.text("reading");
+  return {reading != "auto", reading == "tiled" ? tuned::Reading::tiled : tuned::Reading::strided, s.count("vectors"),
+          s.count("per-sm")};
+}
+
+template <class In, class Acc>
+std::unique_ptr<Plan> exact_plan(const Problem& p, const Settings& s, const DeviceInfo& device) {
+  const tuned::Gpu gpu = tuned::gpu_of(device);
+  const tuned::Choice choice = launch_choice(s);
+  const auto workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words);
+  const tuned::ExactReduction<In> whole(p.n, gpu, choice);
+  // Additions are of whole numbers. Only the result is rounded.
+  PlanInfo info{.grid_blocks = whole.shape().grid, .block_threads = whole.shape().block, .longest_chain = 0,
+                .workspace_bytes = workspace.bytes()};
+  if (s.text("parts") == "1")
+    return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
+      whole(global<const In>(in, n), global<Acc>(out, 1), workspace.ptr(), stream);
+    });
+  const std::size_t n = p.n, third = n / 3;
+  const Buffer<tuned::exact::Partial> parts(3);
+  const tuned::ExactReduction<In> one(third, gpu, choice), rest(n - 2 * third, gpu, choice);
+  info.grid_blocks = one.shape().grid;
+  info.block_threads = one.shape().block;
+  info.workspace_bytes += parts.bytes();
+  return plan_of(info, [=](void* in, void* out, Stream stream) {
+    const GlobalPtr<const In> from = global<const In>(in, n);
+    one(from, parts.ptr(), workspace.ptr(), stream);
+    one(from + third, parts.ptr() + 1, workspace.ptr(), stream);
+    rest(from + 2 * third, parts.ptr() + 2, workspace.ptr(), stream);
+    tuned::round_partials<Acc>(parts.ptr(), 3, global<Acc>(out, 1), stream);
+  });
+}
+
+const Register exact_sum(
+    {.id = "exact/sum", .title = "exact", .cites = "src/tuned/exact.h", .kind = VariantKind::ours,
+     .own_experiment = "compare",
+     .how = {.thread = "16-byte loads, sums without rounding", .block = "digits", .grid = "packed atomics"},
+     .operations = {Operation::sum, Operation::wide_sum},
+     .types = {ElementType::f32, ElementType::f64},
+     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled"}, "auto"),
+                  Tunable::choice("vectors", {"1", "4", "8"}, "4"),
+                  Tunable::choice("per-sm", {"0", "1", "2", "4"}, "4"), Tunable::choice("parts", {"1", "3"}, "1")},
+     .persistent_state = tuned::persistent_state,
+     .determinism = Determinism::always},
+    [](const Problem& p, const Settings& s, const DeviceInfo& device) -> std::unique_ptr<Plan> {
+      if (p.operation == Operation::wide_sum) return exact_plan<float, double>(p, s, device);
+      if (p.type == ElementType::f32) return exact_plan<float, float>(p, s, device);
+      return exact_plan<double, double>(p, s, device);
+    });
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,644 @@
+#pragma once
+/// Exact sums: the real sum of all elements, rounded once. It depends on nothing but the elements, so it has the same
+/// bits on every GPU, in every order, of any number of parts. In one launch, at nearly the speed of tuned::sum:
+///
+///   tuned::exact_sum(in, n, out, workspace, gpu, stream);      // out[0]: rounded to nearest, ties to even
+///   tuned::exact_partial(in, n, partial, workspace, gpu, stream);   // partial[0]: not rounded yet (tuned/partial.h)
+///   tuned::round_partials(partials, count, out, stream);       // adds up `count` of them and rounds
+///
+/// Pointers, calls, workspace and streams are tuned/tuned.h's. Types: float to float or double, double to double.
+/// Values: as exact::Partial::rounded() says. Infinities, NaN and the sign of zero are those of IEEE 754's additions,
+/// in any order that does not overflow on the way. Subnormal numbers count.
+///
+/// How it works. A warp adds up tiles of 1024 floats or 512 doubles. It has a window: exponents in which a thread's sum
+/// of a tile is exact in double.
+///
+///   float    |----- 25 exponents -----|                      sums of numbers of 24 bits: 53 bits
+///   double   |------------- 45 exponents -------------|      each split in two, high and rest: 53 bits each
+///
+/// The split adds and subtracts 1.5 * 2^k, so that high is a multiple of 2^(k - 52) and rest is what that leaves. Sums
+/// of a tile become 64-bit integers. Each thread adds up its own until the window moves or the kernel ends; then the
+/// warp adds them up, in digits of 40 bits: lane k has digits k and k + 32 of a long accumulator (tuned/partial.h). A
+/// tile that is wider than any window goes to bins of 20 bits in shared memory, element by element.
+///
+/// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
+/// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "../device/kernel.h"
+#include "launch_table.h"
+#include "long_accumulator.h"
+#include "partial.h"
+#include "reading.h"
+#include "tuned.h"
+
+namespace reductio::tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+inline constexpr unsigned whole_warp = 0xffffffffu;
+
+/// The sum of a warp's values, in all lanes. Below 8.0 by shuffles.
+__device__ inline unsigned added_in_warp(unsigned value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(whole_warp, value, distance);
+  return value;
+#else
+  return __reduce_add_sync(whole_warp, value);
+#endif
+}
+__device__ inline unsigned least_in_warp(unsigned value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const unsigned other = __shfl_xor_sync(whole_warp, value, distance);
+    value = other < value ? other : value;
+  }
+  return value;
+#else
+  return __reduce_min_sync(whole_warp, value);
+#endif
+}
+
+/// Takes from each digit what is beyond 40 bits, but for the highest. By a whole warp: lane k has digits k and k + 32.
+__device__ inline void carry_digits(std::int64_t (&digit)[2]) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::int64_t above[2] = {digit[0] >> exact::digit_bits, digit[1] >> exact::digit_bits};
+  const std::int64_t from_below = __shfl_up_sync(whole_warp, above[0], 1),
+                     from_low = __shfl_sync(whole_warp, above[0], 31),
+                     from_high = __shfl_up_sync(whole_warp, above[1], 1);
+  digit[0] = (digit[0] & exact::digit_mask) + (lane == 0 ? 0 : from_below);
+  if (lane + 32 >= exact::digits) return;
+  if (lane + 32 < exact::digits - 1) digit[1] &= exact::digit_mask;
+  digit[1] += lane == 0 ? from_low : from_high;
+}
+
+/// Elements as their bits. `head`: the 32 bits with the sign and the exponent, whose lowest bit may stand for others
+/// below; its exponent starts at bit `places`. window: how many exponents have exact sums of 2^`elements` elements.
+template <class In>
+struct ElementBits;
+
+template <>
+struct ElementBits<float> {
+  static constexpr int places = 23, bias = 127, mantissa = 24, most_exponent = 255, parts = 1;
+  static constexpr unsigned lanes = 4;
+  /// Fields of the exponent above which, or below which, the arithmetic of the window over- or underflows.
+  static constexpr int highest_top = 255, lowest_top = 1;
+  static constexpr int window(int elements) { return 54 - mantissa - elements; }
+  static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) { return w[k]; }
+  static __device__ double value(const std::uint32_t (&w)[4], unsigned k) {
+    float x;
+    memcpy(&x, &w[k], sizeof x);
+    return x;
+  }
+  static __device__ std::uint64_t fraction(const std::uint32_t (&w)[4], unsigned k) { return w[k] & 0x7fffffu; }
+};
+
+template <>
+struct ElementBits<double> {
+  static constexpr int places = 20, bias = 1023, mantissa = 53, most_exponent = 2047, parts = 2;
+  static constexpr unsigned lanes = 2;
+  static constexpr int highest_top = 2041, lowest_top = 103;
+  static constexpr int window(int elements) { return 53 - 2 * elements; }
+  static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
+    return w[2 * k + 1] | static_cast<unsigned>(w[2 * k] != 0);
+  }
+  static __device__ double value(const std::uint32_t (&w)[4], unsigned k) {
+    const std::uint64_t bits = std::uint64_t{w[2 * k + 1]} << 32 | w[2 * k];
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+  }
+  static __device__ std::uint64_t fraction(const std::uint32_t (&w)[4], unsigned k) {
+    return std::uint64_t{w[2 * k + 1] & 0xfffffu} << 32 | w[2 * k];
+  }
+};
+
+/// Sixteen bytes of -0, which changes no sum, not even that of zeros.
+template <class In>
+__device__ uint4 negative_zeros() {
+  const unsigned sign = 0x80000000u;
+  return {sizeof(In) == 8 ? 0 : sign, sign, sizeof(In) == 8 ? 0 : sign, sign};
+}
+
+/// The exact sum of what a warp reads, `vectors` vectors a thread at a time.
+template <class In, int vectors>
+class ExactWarp {
+  using E = ElementBits<In>;
+  static constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
+  /// Elements of a thread's share of a tile, and its logarithm.
+  static constexpr int elements = vectors * static_cast<int>(E::lanes), log2_elements = log2_of(elements);
+  static constexpr int window = E::window(log2_elements);
+  /// Tiles whose sums, of at most 2^53 units each, a thread adds up, so that the warp's sum has 63 bits.
+  static constexpr unsigned most_tiles = 32;
+  /// How far the window reaches beyond the first tile's largest element.
+  static constexpr int spare = 3;
+
+ public:
+  static constexpr unsigned bin_bits = 20, bins = 2 * exact::digits;
+
+  /// `bins`: of this warp alone.
+  explicit __device__ ExactWarp(SharedPtr<int> bins) : bins_(bins) {}
+
+  /// Adds a tile, in all lanes. Not of addresses: the elements stay in registers.
+  __device__ void add(const uint4 (&v)[vectors]) {
+    // Of |x| as bits, less one: zero becomes the largest unsigned number, and the least signed one.
+    int most = -1;
+    unsigned least = ~0u;
+    for (int u = 0; u < vectors; ++u) {
+      std::uint32_t w[4];
+      memcpy(w, &v[u], sizeof w);
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        const unsigned size = (E::head(w, k) & 0x7fffffffu) - 1;
+        most = static_cast<int>(size) > most ? static_cast<int>(size) : most;
+        least = size < least ? size : least;
+      }
+    }
+    if (!has_other_) has_other_ = most >= 0 || has_plus_zero(v);
+    if (!__all_sync(whole_warp, most < high_limit_ && least >= low_limit_) && !moved_to(most, least, v)) return;
+    add_in_window(v);
+    if (++tiles_ == most_tiles) flush();
+  }
+
+  /// By all lanes, after the last tile. Digits `lane` and `lane` + 32 of the sum are then in digit[0] and [1].
+  __device__ void end() { flush(); }
+  std::int64_t digit[2] = {};
+
+  /// Of this thread's elements: whether one was no -0, and bits 0 to 2: an infinity, a negative one, a NaN.
+  __device__ bool has_other() const { return has_other_; }
+  __device__ unsigned specials() const { return specials_; }
+
+ private:
+  /// take(w) with each vector's words, in a loop that may stay one. The vectors move up in turn: an index that is not
+  /// known at compile time would bring them all from registers into memory, for each tile.
+  template <class Take>
+  __device__ static void in_turn(const uint4 (&v)[vectors], const Take& take) {
+    uint4 turn[vectors];
+    for (int u = 0; u < vectors; ++u) turn[u] = v[u];
+    for (int i = 0; i < vectors; ++i) {
+      std::uint32_t w[4];
+      memcpy(w, &turn[0], sizeof w);
+      take(w);
+      for (int u = 1; u < vectors; ++u) turn[u - 1] = turn[u];
+    }
+  }
+  using Words = const std::uint32_t (&)[4];
+
+  __device__ static bool has_plus_zero(const uint4 (&v)[vectors]) {
+    bool found = false;
+    in_turn(v, [&](Words w) {
+      for (unsigned k = 0; k < E::lanes; ++k) found = found || E::head(w, k) == 0;
+    });
+    return found;
+  }
+
+  __device__ void add_in_window(const uint4 (&v)[vectors]) {
+    if constexpr (E::parts == 1) {
+      double sum[4] = {};
+      for (int u = 0; u < vectors; ++u) {
+        std::uint32_t w[4];
+        memcpy(w, &v[u], sizeof w);
+        for (unsigned k = 0; k < E::lanes; ++k) sum[k] += E::value(w, k);
+      }
+      sums_[0] += static_cast<std::int64_t>(((sum[0] + sum[1]) + (sum[2] + sum[3])) * scale(0));
+    } else {
+      const double splitter = 1.5 * power_of_two<double>(unit(0) + 52);
+      double high[2] = {}, rest[2] = {};
+      for (int u = 0; u < vectors; ++u) {
+        std::uint32_t w[4];
+        memcpy(w, &v[u], sizeof w);
+        for (unsigned k = 0; k < E::lanes; ++k) {
+          const double x = E::value(w, k), part = (x + splitter) - splitter;
+          high[k] += part;
+          rest[k] += x - part;
+        }
+      }
+      sums_[0] += static_cast<std::int64_t>((high[0] + high[1]) * scale(0));
+      sums_[1] += static_cast<std::int64_t>((rest[0] + rest[1]) * scale(1));
+    }
+  }
+
+  /// Part 0 or 1 of the sums counts in units of 2^unit(part). All elements are below 2^(top_ - bias).
+  __device__ int unit(int part) const {
+    const int top = top_ - E::bias;
+    if (E::parts == 1) return top + log2_elements - 53;
+    return part == 0 ? top + log2_elements - 52 : top + 2 * log2_elements - 105;
+  }
+  __device__ double scale(int part) const { return power_of_two<double>(-unit(part)); }
+
+  /// Whether the window could be moved so that the tile fits; if not, the tile is added otherwise.
+  __device__ bool moved_to(int most, unsigned least, const uint4 (&v)[vectors]) {
+    // Not all of them are zero, or they would have fitted.
+    const int most_of_warp = static_cast<int>(~least_in_warp(~static_cast<unsigned>(most + 1)));
+    const unsigned least_of_warp = least_in_warp(least);
+    const int highest = most_of_warp >> E::places, below = static_cast<int>((least_of_warp + 1) >> E::places);
+    const int lowest = below > 1 ? below : 1;  // subnormal numbers have the unit of the least normal ones
+    if (highest == E::most_exponent) {
+      note_specials(v);
+      return false;
+    }
+    int top = highest + 1 + spare;
+    if (top > lowest + window) top = lowest + window;
+    if (top > E::highest_top) top = E::highest_top;
+    if (top < E::lowest_top) top = E::lowest_top;
+    if (top <= highest || top > lowest + window) {
+      add_to_bins(v);
+      return false;
+    }
+    flush();
+    top_ = top;
+    high_limit_ = (top << E::places) - 1;
+    low_limit_ = top - window > 1 ? (static_cast<unsigned>(top - window) << E::places) - 1 : 0;
+    return true;
+  }
+
+  /// The sum is not finite, whatever else there is: the tile's finite elements need not be added.
+  __device__ void note_specials(const uint4 (&v)[vectors]) {
+    in_turn(v, [&](Words w) {
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        const unsigned head = E::head(w, k);
+        if ((head >> E::places & E::most_exponent) != E::most_exponent) continue;
+        specials_ |= E::fraction(w, k) != 0 ? 4u : head >> 31 != 0 ? 2u : 1u;
+      }
+    });
+  }
+
+  /// Adds up the threads' sums in the warp's digits.
+  __device__ void flush() {
+    if (tiles_ == 0) return;
+    tiles_ = 0;
+    constexpr unsigned piece = (1u << 27) - 1;
+    for (int part = 0; part < E::parts; ++part) {
+      const std::int64_t sum = sums_[part];
+      sums_[part] = 0;
+      const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece),
+                          middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
+      const auto high = static_cast<std::int64_t>(static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 54))));
+      add_to_digits(static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54)),
+                    unit(part));
+    }
+  }
+
+  /// Adds sum * 2^exponent: to a digit, to the next, and to the third with its sign.
+  __device__ void add_to_digits(std::int64_t sum, int exponent) {
+    const int place = exponent - exact::lowest, lane = static_cast<int>(threadIdx.x % 32);
+    for (int k = 0; k < 2; ++k) {
+      const int shift = place - exact::digit_bits * (lane + 32 * k);
+      if (shift >= exact::digit_bits || shift < -2 * exact::digit_bits) continue;
+      if (shift >= 0)
+        digit[k] += static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) << shift) & exact::digit_mask;
+      else if (shift >= -exact::digit_bits)
+        digit[k] += sum >> -shift & exact::digit_mask;
+      else
+        digit[k] += sum >> (shift < -63 ? 63 : -shift);
+    }
+  }
+
+  /// Each element by itself, in four bins at most, whatever its exponent.
+  __device__ void add_to_bins(const uint4 (&v)[vectors]) {
+    const unsigned lane = threadIdx.x % 32;
+    for (unsigned i = lane; i < bins; i += 32) bins_[i] = 0;
+    __syncwarp();  // all bins are zero
+    constexpr int bits = static_cast<int>(bin_bits), mask = (1 << bits) - 1;
+    in_turn(v, [&](Words w) {
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        const unsigned head = E::head(w, k);
+        const auto exponent = static_cast<int>(head >> E::places & E::most_exponent);
+        const std::uint64_t size = E::fraction(w, k) | static_cast<std::uint64_t>(exponent != 0) << (E::mantissa - 1);
+        const int place = (exponent == 0 ? 1 : exponent) - E::bias - (E::mantissa - 1) - exact::lowest;
+        const int first = place / bits, shift = place % bits, sign = head >> 31 != 0 ? -1 : 1;
+        const std::uint64_t low = size << shift, high = shift == 0 ? 0 : size >> (64 - shift);
+        const int piece[4] = {static_cast<int>(low) & mask, static_cast<int>(low >> bits) & mask,
+                              static_cast<int>(low >> 2 * bits) & mask,
+                              static_cast<int>(low >> 3 * bits | high << (64 - 3 * bits))};
+        for (int i = 0; i < 4; ++i)
+          if (piece[i] != 0) device::atomicAdd(bins_ + static_cast<unsigned>(first + i), sign * piece[i]);
+      }
+    });
+    __syncwarp();  // all elements are added
+    for (unsigned k = 0; k < 2; ++k) {
+      const unsigned own = lane + 32 * k;
+      if (own < exact::digits)
+        digit[k] += static_cast<std::int64_t>(bins_[2 * own]) +
+                    static_cast<std::int64_t>(bins_[2 * own + 1]) * (1 << bits);
+    }
+    __syncwarp();  // all bins are read, and may be cleared for another tile
+    if (++wide_tiles_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
+  }
+
+  int top_ = E::bias, high_limit_ = 0;  // of no window: zeros alone fit
+  unsigned low_limit_ = 0, tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
+  bool has_other_ = false;
+  std::int64_t sums_[E::parts] = {};
+  SharedPtr<int> bins_;
+};
+
+/// What was added up, if the sum is zero.
+enum class Added : unsigned { nothing, negative_zeros, others };
+
+/// Where a result goes: the one that is not null.
+struct ExactResult {
+  GlobalPtr<float> single;
+  GlobalPtr<double> twice;
+  GlobalPtr<std::int64_t> partial;  ///< exact::words of them
+
+  /// By a whole warp: lane k has digits k and k + 32, of which those from `from` to `to` alone are not zero.
+  __device__ void store(std::int64_t (&digit)[2], int from, int to, Added added, unsigned specials) const {
+    const unsigned lane = threadIdx.x % 32;
+    if (partial) {
+      carry_digits(digit);
+      for (unsigned k = 0; k < 2; ++k) {
+        const auto i = static_cast<int>(lane + 32 * k);
+        std::int64_t word = i < exact::digits ? digit[k] : 0;
+        if (i == exact::others_word) word = added == Added::others;
+        if (i == exact::negative_zeros_word) word = added == Added::negative_zeros;
+        if (i >= exact::infinity_word && i <= exact::nan_word) word = specials >> (i - exact::infinity_word) & 1;
+        partial[lane + 32 * k] = word;
+      }
+      return;
+    }
+    const exact::Format format = single ? exact::Format{24, -149} : exact::Format{53, -1074};
+    std::uint64_t bits;
+    if (specials != 0) {
+      bits = exact::special_bits(format, (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
+    } else {
+      bits = exact::rounding(format, from, to, [&](int i) {
+        const std::int64_t low = digit[0], high = digit[1];
+        return __shfl_sync(whole_warp, i < 32 ? low : high, i % 32);
+      });
+      if (bits == 0 && added == Added::negative_zeros) bits = std::uint64_t{1} << (single ? 31 : 63);
+    }
+    if (lane != 0) return;
+    if (single) single[0] = exact::number_of<float>(bits);
+    else twice[0] = exact::number_of<double>(bits);
+  }
+
+};
+
+/// How the blocks of an exact sum combine theirs, in the words that PackedSum has (tuned/finish.h), with digits of 40
+/// bits. The lanes of the packed digits update one word each:
+///
+///   word 0 to 6   | sum of the digits, signed: 52 bits                | how many blocks: 12 bits |
+///   word 7        | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
+class ExactFinish {
+  static constexpr unsigned first = 23, packed = 8, last = first + packed - 1;
+  /// Words of the long accumulator, behind the digits: infinities, NaN, and blocks with nothing but -0.
+  static constexpr unsigned special_words = exact::digits, only_zeros_word = special_words + 3;
+  /// Of the highest packed digit of a block: 2047 of them have 39 bits.
+  static constexpr std::int64_t most_of_last = std::int64_t{1} << 28;
+  static_assert(2 * long_accumulator_words >= exact::words, "it lies where those of tuned::sum are");
+
+ public:
+  static constexpr unsigned most_blocks = 2047;
+
+  GlobalPtr<std::uint64_t> workspace;
+  ExactResult result;
+  bool is_empty;  ///< there are no elements
+
+  /// By every thread of the block.
+  template <unsigned warps, class Warp>
+  __device__ void end(Warp& warp) const {
+    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * packed>();
+    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps>();
+    const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
+    const bool is_packed = lane >= first && lane <= last;
+    warp.end();
+    const bool outside = (!is_packed && warp.digit[0] != 0) || warp.digit[1] != 0 || warp.specials() != 0;
+    const bool any_outside = __any_sync(whole_warp, outside) != 0,
+               any_other = __any_sync(whole_warp, warp.has_other()) != 0;
+    if (any_outside) {
+      if (!is_packed) add_outside(lane, warp.digit[0]);
+      add_outside(lane + 32, warp.digit[1]);
+      for (unsigned k = 0; k < 3; ++k)
+        if ((warp.specials() >> k & 1) != 0) add_outside(special_words + k, 1);
+    }
+    if (is_packed) sums[number * packed + (lane - first)] = warp.digit[0];
+    if (lane == 0) marks[number] = any_outside + 2u * any_other;
+    __syncthreads();  // every warp's digits are stored before the first warp reads them
+    if (threadIdx.x >= 32) return;
+
+    std::int64_t digit = 0;
+    unsigned mark = 0;
+    for (unsigned w = 0; w < warps; ++w) {
+      if (is_packed) digit += sums[w * packed + (lane - first)];
+      mark |= marks[w];
+    }
+    const std::int64_t above = digit >> exact::digit_bits, from_below = __shfl_up_sync(whole_warp, above, 1);
+    if (lane != last) digit &= exact::digit_mask;
+    if (lane != first) digit += from_below;
+    if (!is_packed) digit = 0;
+    bool fits = (mark & 1) == 0;
+    if (__any_sync(whole_warp, lane == last && (digit >= most_of_last || digit <= -most_of_last)) != 0) {
+      if (lane == last) {
+        add_outside(last, digit);
+        digit = 0;
+      }
+      fits = false;
+    }
+    if ((mark & 2) == 0) {
+      if (lane == last) add_outside(only_zeros_word, 1);
+      fits = false;
+    }
+    combine(digit, fits);
+  }
+
+ private:
+  __device__ void add_outside(unsigned word, std::int64_t value) const {
+    if (value != 0) device::atomicAdd(workspace + (long_accumulator_word + word), static_cast<std::uint64_t>(value));
+  }
+
+  /// By the first warp, with the block's packed digits.
+  __device__ void combine(std::int64_t digit, bool fits) const {
+    const unsigned lane = threadIdx.x;
+    const bool has_word = lane >= first && lane <= last;
+    const unsigned counts = lane == last ? 2 * count_bits : count_bits;
+    const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
+    std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
+    if (lane == last && !fits) word += one_that_did_not_fit;
+    // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
+    // which the block's barrier has brought here.
+    if (!fits) __threadfence();
+    if (gridDim.x > 1 && has_word) word += device::atomicAdd(workspace + (lane - first), word);
+    const unsigned are_complete = __ballot_sync(whole_warp, has_word && complete(word));
+    if ((are_complete >> last & 1) == 0) return;
+    while (has_word && !complete(word)) word = load_relaxed(workspace + (lane - first));
+    std::int64_t digits[2] = {has_word ? static_cast<std::int64_t>(word) >> counts : 0, 0};
+    const bool all_fit = __any_sync(whole_warp, lane == last && (word & all_that_did_not_fit) != 0) == 0;
+    if (gridDim.x > 1 && has_word) store_relaxed(workspace + (lane - first), std::uint64_t{0});
+    if (all_fit) return result.store(digits, first, last + 1, Added::others, 0);
+
+    __threadfence();
+    __syncwarp();  // all lanes' fences come before any lane's reads
+    std::int64_t more[2];
+    for (unsigned k = 0; k < 2; ++k) {
+      const std::uint64_t outside = workspace[long_accumulator_word + lane + 32 * k];
+      more[k] = static_cast<std::int64_t>(outside);
+      if (outside != 0) workspace[long_accumulator_word + lane + 32 * k] = 0;
+    }
+    const auto behind = [&](unsigned i) { return __shfl_sync(whole_warp, more[1], static_cast<int>(i - 32)); };
+    unsigned specials = 0;
+    for (unsigned k = 0; k < 3; ++k) specials |= static_cast<unsigned>(behind(special_words + k) != 0) << k;
+    const Added added = behind(only_zeros_word) != gridDim.x ? Added::others
+                        : is_empty                           ? Added::nothing
+                                                             : Added::negative_zeros;
+    digits[0] += more[0];
+    if (lane + 32 < exact::digits) digits[1] += more[1];
+    result.store(digits, 0, exact::digits, added, specials);
+  }
+};
+
+/// Blocks take tiles of `vectors` vectors a thread in turn; all threads share what is less than a round.
+template <unsigned Block, int Vectors>
+struct ExactTiles {
+  static constexpr unsigned block = Block;
+  static constexpr int vectors = Vectors;
+
+  /// Calls take(v) in all threads, with -0 for what there is not.
+  template <class In, class Take>
+  __device__ void each(const Share<In>& in, const Take& take) const {
+    constexpr std::int64_t tile = std::int64_t{block} * vectors;
+    const std::int64_t round = gridDim.x * tile;
+    const unsigned threads = gridDim.x * block, t = blockIdx.x * block + threadIdx.x;
+    bool ends = in.has_ends();
+    for (std::int64_t first = 0; first < in.vectors || ends; first += round) {
+      uint4 v[vectors];
+      if (first + round <= in.vectors) {
+        const auto from = in.body + (first + blockIdx.x * tile + threadIdx.x);
+        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
+      } else {
+        int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);
+        auto from = in.body + (first + t);
+        for (int u = 0; u < vectors; ++u, left -= static_cast<int>(threads), from += threads) {
+          v[u] = negative_zeros<In>();
+          if (left > 0) v[u] = __ldg(from);
+        }
+        // The last threads have the ends, if that leaves them a place; else there is another round.
+        if (ends && first + round - in.vectors >= threads) {
+          ends = false;
+          v[vectors - 1] = with_ends(in, threads - 1 - t, v[vectors - 1]);
+        }
+      }
+      take(v);
+    }
+  }
+
+ private:
+  template <class In>
+  static __device__ uint4 with_ends(const Share<In>& in, unsigned t, const uint4& instead) {
+    if (t >= in.head_count && t >= in.tail_count) return instead;
+    Vector<In> v;
+    const uint4 none = negative_zeros<In>();
+    memcpy(&v, &none, sizeof v);
+    if (t < in.head_count) v.lane[0] = in.head[t];
+    if (t < in.tail_count) v.lane[1] = in.tail[t];
+    uint4 bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+  }
+};
+
+template <class In, class Tiles>
+__global__ void __launch_bounds__(Tiles::block, 1024 / Tiles::block)
+add_exactly(const Share<In> in, const Tiles tiles, const ExactFinish finish) {
+  using Warp = ExactWarp<In, Tiles::vectors>;
+  constexpr unsigned warps = Tiles::block / 32;
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  const SharedPtr<int> bins = device::shared_array<int, warps * Warp::bins>();
+  Warp warp(bins + threadIdx.x / 32 * Warp::bins);
+  tiles.each(in, [&](const uint4 (&v)[Tiles::vectors]) { warp.add(v); });
+  finish.template end<warps>(warp);
+}
+
+/// By one warp: adds up partial sums.
+template <class Result>
+__global__ void add_partials(GlobalPtr<const std::int64_t> parts, std::size_t count, const Result result) {
+  std::int64_t word[2] = {};
+  const unsigned lane = threadIdx.x;
+  for (std::size_t part = 0; part < count; ++part)
+    for (unsigned k = 0; k < 2; ++k) word[k] += parts[part * exact::words + lane + 32 * k];
+  const auto is_set = [&](int i) { return __shfl_sync(whole_warp, word[1], i - 32) != 0; };
+  unsigned specials = 0;
+  for (int k = 0; k < 3; ++k) specials |= static_cast<unsigned>(is_set(exact::infinity_word + k)) << k;
+  const bool others = is_set(exact::others_word), negative_zeros = is_set(exact::negative_zeros_word);
+  result.store(word, 0, exact::digits, others ? Added::others : negative_zeros ? Added::negative_zeros : Added::nothing,
+               specials);
+}
+
+/// Whether elements of type In have exact sums that are rounded to Acc.
+template <class In, class Acc>
+constexpr bool adds_up_exactly() {
+  return (std::is_same<In, float>::value || std::is_same<In, double>::value) &&
+         (std::is_same<Acc, double>::value || std::is_same<Acc, In>::value);
+}
+
+template <class Acc>
+ExactResult exact_result(GlobalPtr<Acc> out) {
+  if constexpr (std::is_same<Acc, float>::value) return {out, nullptr, nullptr};
+  else if constexpr (std::is_same<Acc, double>::value) return {nullptr, out, nullptr};
+  else return {nullptr, nullptr, device::pointer_cast<std::int64_t>(out)};
+}
+
+/// A plan: the launch for n elements. Cheap to make and to copy; owns nothing.
+template <class In>
+class ExactReduction {
+ public:
+  ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
+      : n_(n), overlaps_(gpu.compute_capability >= 90 && choice.overlaps), shape_(shape_for(n, gpu, choice)) {}
+
+  /// Puts one call onto the stream. `out`: a float or double to round to, or an exact::Partial.
+  template <class Out>
+  void operator()(GlobalPtr<const In> in, GlobalPtr<Out> out, GlobalPtr<std::uint64_t> workspace, void* stream) const {
+    static_assert(adds_up_exactly<In, Out>() || std::is_same<Out, exact::Partial>::value,
+                  "tuned: exact sums are of float, to float, double or exact::Partial, or of double, to double or "
+                  "exact::Partial");
+    Launch launch{shape_.grid, shape_.block, 0, stream};
+    launch.overlaps = overlaps_;
+    const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), SIZE_MAX);
+    const ExactFinish finish{workspace, exact_result(out), n_ == 0};
+    if (shape_.reading == Reading::strided)
+      device::launch<add_exactly<In, ExactTiles<256, 4>>>(launch, share, ExactTiles<256, 4>(), finish);
+    else
+      device::launch<add_exactly<In, ExactTiles<512, 8>>>(launch, share, ExactTiles<512, 8>(), finish);
+  }
+
+  LaunchShape shape() const { return shape_; }
+
+ private:
+  static LaunchShape shape_for(std::size_t n, Gpu gpu, const Choice& choice) {
+    gpu.most_cluster_blocks = 0;
+    LaunchShape shape = launch_shape(n * sizeof(In), FinishedBy::words, gpu, choice);
+    if (shape.reading == Reading::claimed) shape.reading = Reading::tiled;
+    if (shape.grid > ExactFinish::most_blocks) shape.grid = ExactFinish::most_blocks;
+    return shape;
+  }
+
+  std::size_t n_;
+  bool overlaps_;
+  LaunchShape shape_;
+};
+
+/// The exact sum, rounded once, in one call.
+template <class In, class Acc>
+void exact_sum(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+               const Gpu& gpu, void* stream) {
+  ExactReduction<In>(n, gpu)(in, out, workspace, stream);
+}
+/// The exact sum, not rounded.
+template <class In>
+void exact_partial(GlobalPtr<const In> in, std::size_t n, GlobalPtr<exact::Partial> out,
+                   GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
+  ExactReduction<In>(n, gpu)(in, out, workspace, stream);
+}
+/// Adds up partial sums, up to 2^18, and rounds to a float or double, or not to an exact::Partial.
+template <class Out>
+void round_partials(GlobalPtr<const exact::Partial> parts, std::size_t count, GlobalPtr<Out> out, void* stream) {
+  device::launch<add_partials<ExactResult>>({1, 32, 0, stream}, device::pointer_cast<const std::int64_t>(parts), count,
+                                            exact_result(out));
+}
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::tuned

@@ -1,0 +1,204 @@
+#pragma once
+/// An exact sum that is not rounded yet (after Kulisch): whole numbers that anybody may add up, word by word. Plain
+/// C++, so that hosts without CUDA can add partial sums, too. tuned/exact.h makes them on a GPU.
+///
+///   word 0 to 54   digits: word i counts in units of 2^(40 i - 1080). Each is signed and has 23 bits of room
+///   word 55        not zero: something else than -0 was added
+///   word 56        not zero: -0 was added
+///   word 57 to 59  how many terms, or groups of terms, had +infinity, -infinity, NaN
+///   word 60 to 63  zero
+///
+/// The words of up to 2^18 partial sums may be added up as 64-bit integers, by MPI_Allreduce(..., MPI_INT64_T, MPI_SUM)
+/// or ncclAllReduce(..., ncclInt64, ncclSum), before `carried()` makes room again.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#ifdef __CUDACC__
+#define REDUCTIO_ON_BOTH __host__ __device__
+#else
+#define REDUCTIO_ON_BOTH
+#endif
+
+namespace reductio::tuned::exact {
+
+inline constexpr int digit_bits = 40, digits = 55, lowest = -1080;
+inline constexpr std::int64_t digit_mask = (std::int64_t{1} << digit_bits) - 1;
+/// Words of a Partial, and those behind its digits.
+inline constexpr int words = 64, others_word = digits, negative_zeros_word = digits + 1, infinity_word = digits + 2,
+                     negative_infinity_word = digits + 3, nan_word = digits + 4;
+
+/// The layout of a floating-point type, for rounding() to it.
+struct Format {
+  int precision;  ///< bits of the mantissa, the leading one included
+  int least;      ///< the least subnormal number is 2^least
+};
+template <class T>
+constexpr Format format_of() {
+  return {std::numeric_limits<T>::digits, std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits};
+}
+
+/// The bits of the sum of digit(i) * 2^(40 i - 1080) for `from` <= i < `to`, rounded to nearest, ties to even; of zero
+/// +0. Whole numbers only, so no rounding mode changes it. |digit(i)| < 2^62.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable  // digit(i) is what its caller can call
+#endif
+template <class Digit>
+REDUCTIO_ON_BOTH std::uint64_t rounding(Format format, int from, int to, const Digit& digit) {
+  std::int64_t carry = 0;
+  for (int i = from; i < to; ++i) carry = (carry + digit(i)) >> digit_bits;
+  const bool negative = carry < 0;
+  // From the lowest digit up: the highest one, the two below it, and whether there is anything below those.
+  std::int64_t top = 0, middle = 0, low = 0, last = 0, before_last = 0;
+  bool below = false, any_before = false;
+  int at = 0;
+  carry = 0;
+  for (int i = from; i <= to; ++i) {
+    if (i < to) carry += negative ? -digit(i) : digit(i);
+    const std::int64_t own = carry & digit_mask;
+    carry >>= digit_bits;
+    if (own != 0) {
+      top = own;
+      middle = last;
+      low = before_last;
+      below = any_before;
+      at = i;
+    }
+    any_before = any_before || before_last != 0;
+    before_last = last;
+    last = own;
+  }
+  if (top == 0) return 0;
+  // The leading 64 bits of the three digits, from the first that is set.
+  const auto high = static_cast<std::uint64_t>(top), mid = static_cast<std::uint64_t>(middle),
+             end = static_cast<std::uint64_t>(low);
+  int lead = 0;
+  for (int half = 32; half > 0; half /= 2)
+    if (high << lead >> (64 - half) == 0) lead += half;
+  std::uint64_t bits = high << lead, dropped;
+  if (lead <= digit_bits) {
+    bits |= mid >> (digit_bits - lead);
+    dropped = (mid & ((std::uint64_t{1} << (digit_bits - lead)) - 1)) | end;
+  } else {
+    bits |= mid << (lead - digit_bits) | end >> (2 * digit_bits - lead);
+    dropped = end & ((std::uint64_t{1} << (2 * digit_bits - lead)) - 1);
+  }
+  const int unit_of_bits = lowest + digit_bits * at - lead;
+  int unit = unit_of_bits + 64 - format.precision;  // of the result
+  if (unit < format.least) unit = format.least;
+  const int shift = unit - unit_of_bits;
+  std::uint64_t kept = 0;
+  if (shift <= 64) {
+    kept = shift < 64 ? bits >> shift : 0;
+    const bool half = (bits >> (shift - 1) & 1) != 0,
+               more = (bits & ((std::uint64_t{1} << (shift - 1)) - 1)) != 0 || dropped != 0 || below;
+    if (half && (more || (kept & 1) != 0)) ++kept;
+  }
+  // A mantissa that was rounded up to 2^precision raises the exponent by itself.
+  const int places = format.precision - 1, exponents = format.precision == 53 ? 0x7ff : 0xff,
+            sign = format.precision == 53 ? 63 : 31;
+  const std::uint64_t infinity = static_cast<std::uint64_t>(exponents) << places;
+  std::uint64_t out = (static_cast<std::uint64_t>(unit - format.least) << places) + kept;
+  if (out > infinity) out = infinity;
+  return static_cast<std::uint64_t>(negative) << sign | out;
+}
+
+/// What a sum is that is not decided by its digits.
+REDUCTIO_ON_BOTH inline std::uint64_t special_bits(Format format, bool positive, bool negative, bool nan) {
+  const bool is_double = format.precision == 53;
+  const std::uint64_t infinity = is_double ? std::uint64_t{0x7ff} << 52 : std::uint64_t{0xff} << 23;
+  if (nan || (positive && negative)) return infinity | infinity >> 1;
+  return infinity | static_cast<std::uint64_t>(negative) << (is_double ? 63 : 31);
+}
+
+/// The number that has these bits.
+template <class T>
+REDUCTIO_ON_BOTH T number_of(std::uint64_t bits) {
+  const auto own = static_cast<std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>>(bits);
+  T out;
+  memcpy(&out, &own, sizeof out);
+  return out;
+}
+
+/// See above. Zeros are the sum of nothing.
+struct Partial {
+  std::int64_t word[words] = {};
+
+  /// Adds x without rounding.
+  void add(double x) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
+    const auto fraction = static_cast<std::int64_t>(bits & ((std::uint64_t{1} << 52) - 1));
+    const bool negative = bits >> 63 != 0;
+    if (exponent == 0 && fraction == 0) {
+      word[negative ? negative_zeros_word : others_word] = 1;
+      return;
+    }
+    word[others_word] = 1;
+    if (exponent == 0x7ff) {
+      std::int64_t& count = word[fraction != 0 ? nan_word : negative ? negative_infinity_word : infinity_word];
+      count = 1;
+      return;
+    }
+    const std::int64_t size = exponent == 0 ? fraction : fraction | std::int64_t{1} << 52,
+                       sign = negative ? -1 : 1;
+    const int place = (exponent == 0 ? 1 : exponent) - 1075 - lowest, at = place / digit_bits,
+              shift = place % digit_bits;
+    // Up to 92 bits: two digits, and what is above them.
+    add_to(at, sign * static_cast<std::int64_t>(static_cast<std::uint64_t>(size) << shift & digit_mask));
+    const std::int64_t above = size >> (digit_bits - shift);
+    add_to(at + 1, sign * (above & digit_mask));
+    add_to(at + 2, sign * (above >> digit_bits));
+  }
+
+  /// Adds another one. Any order, and any split into parts, gives the same sum.
+  Partial& operator+=(const Partial& other) {
+    for (int i = 0; i < words; ++i) word[i] += other.word[i];
+    return *this = carried();
+  }
+  friend Partial operator+(Partial a, const Partial& b) { return a += b; }
+
+  /// The same sum with digits below 2^40 but for the highest, and with a count of 1 for all others than 0.
+  Partial carried() const {
+    Partial out;
+    std::int64_t carry = 0;
+    for (int i = 0; i < digits; ++i) {
+      carry += word[i];
+      out.word[i] = i + 1 < digits ? carry & digit_mask : carry;
+      carry >>= digit_bits;
+    }
+    for (int i = digits; i < words; ++i) out.word[i] = word[i] != 0;
+    return out;
+  }
+
+  /// The sum, rounded once: to nearest, ties to even, to an infinity from half a unit above the largest number on.
+  /// Infinities of both signs, or NaN: NaN. Negative zeros alone: -0. Nothing, or terms that cancel: +0.
+  template <class T>
+  T rounded() const {
+    static_assert(std::is_same<T, float>::value || std::is_same<T, double>::value, "a sum is a float or a double");
+    constexpr Format format = format_of<T>();
+    const bool positive = word[infinity_word] != 0, negative = word[negative_infinity_word] != 0;
+    if (positive || negative || word[nan_word] != 0)
+      return number_of<T>(special_bits(format, positive, negative, word[nan_word] != 0));
+    const std::uint64_t bits = rounding(format, 0, digits, [this](int i) { return word[i]; });
+    return bits == 0 && word[negative_zeros_word] != 0 && word[others_word] == 0 ? -T(0) : number_of<T>(bits);
+  }
+
+ private:
+  /// Digits stay below 2^44, so that there is room for words to be added.
+  void add_to(int i, std::int64_t value) {
+    constexpr std::int64_t most = std::int64_t{1} << 44;
+    for (word[i] += value; (word[i] >= most || word[i] <= -most) && i + 1 < digits; ++i) {
+      const std::int64_t carry = word[i] >> digit_bits;
+      word[i] -= carry << digit_bits;
+      word[i + 1] += carry;
+    }
+  }
+};
+static_assert(sizeof(Partial) == 512, "what is sent from process to process");
+
+}  // namespace reductio::tuned::exact

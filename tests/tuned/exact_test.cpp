@@ -1,0 +1,224 @@
+// tuned/exact.h by itself, on the simulated device, and its partial sums on the host: against core's exact sums, bit
+// for bit, on data that rounded sums get wrong. test_exact.py has an oracle of Python's. What the battery does with the
+// variants exact/sum and exact/cpu is not repeated here.
+
+#include "tuned/exact.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "core/exact.h"
+#include "device/backend.h"
+#include "tests/device/sim/support.h"
+
+namespace reductio::sim_tests {
+namespace {
+
+using tuned::exact::Partial;
+
+constexpr tuned::Gpu gpu_of_six{6, 2048};
+constexpr tuned::Choice many_blocks{true, tuned::Reading::strided, 1, 1},
+    large_tiles{true, tuned::Reading::tiled, 1, 1};
+
+template <class T>
+std::uint64_t bits_of_number(T x) {
+  if constexpr (sizeof(T) == 8) return std::bit_cast<std::uint64_t>(x);
+  else return std::bit_cast<std::uint32_t>(x);
+}
+
+template <class T>
+T rounded_by_core(const std::vector<T>& values) {
+  ExactSum sum;
+  for (const T x : values) sum.add(x);
+  const bool only_negative_zeros =
+      !values.empty() && std::all_of(values.begin(), values.end(), [](T x) { return x == 0 && std::signbit(x); });
+  if (only_negative_zeros) return -T(0);
+  return std::is_same_v<T, float> ? static_cast<T>(sum.to_f32()) : static_cast<T>(sum.to_f64());
+}
+
+template <class T>
+Partial partial_of(const std::vector<T>& values) {
+  Partial sum;
+  for (const T x : values) sum.add(x);
+  return sum;
+}
+
+/// Data whose exponents are all over the type's range, or in `binades` of them, from `lowest` on.
+template <class T>
+std::vector<T> spread(std::size_t n, int lowest, int binades, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<T> out(n);
+  for (T& x : out) {
+    const auto mantissa = static_cast<T>(static_cast<double>(random() >> 11) * 0x1p-53 + 1);
+    x = std::ldexp(mantissa, lowest + static_cast<int>(random() % static_cast<unsigned>(binades)));
+    if (random() % 2 == 0) x = -x;
+  }
+  return out;
+}
+
+/// Adds numbers that bring the sum back to its last bits: the first half, its negative in another order, and a rest.
+template <class T>
+std::vector<T> cancelling(std::vector<T> values, T rest, unsigned seed) {
+  const std::size_t n = values.size();
+  for (std::size_t i = 0; i < n; ++i) values.push_back(-values[i]);
+  values.push_back(rest);
+  std::shuffle(values.begin(), values.end(), std::mt19937_64(seed));
+  return values;
+}
+
+template <class T>
+std::vector<std::vector<T>> adversarial() {
+  using L = std::numeric_limits<T>;
+  const T most = L::max(), least = L::denorm_min(), normal = L::min(), infinity = L::infinity(),
+          half_ulp = L::epsilon() / 2;
+  const int low = L::min_exponent - L::digits, binades = L::max_exponent - low - 1;
+  std::vector<std::vector<T>> all{
+      {},
+      {T(0)},
+      {-T(0)},
+      std::vector<T>(5000, -T(0)),
+      {-T(0), T(0)},
+      {1, -1},
+      {most, most},
+      {most, most, -most},
+      {-most, -most, most},
+      {most, std::ldexp(T(1), L::max_exponent - L::digits - 1)},  // half-way to what does not exist: infinity
+      {most, std::nextafter(std::ldexp(T(1), L::max_exponent - L::digits - 1), T(0))},
+      {1, half_ulp},              // half-way, to even
+      {1, half_ulp, least},       // above
+      {1, half_ulp, -least},      // below
+      {1 + L::epsilon(), half_ulp},
+      {1 + L::epsilon(), half_ulp, -least},
+      {least},
+      {-least, -least, -least},
+      {normal, -least},
+      std::vector<T>(3000, least),
+      std::vector<T>(3000, -most),
+      {infinity, most},
+      {-infinity, 1},
+      {infinity, -infinity},
+      {L::quiet_NaN(), infinity},
+      {-L::quiet_NaN()},
+  };
+  std::vector<T> powers;
+  for (int e = low; e < L::max_exponent; ++e) powers.push_back(std::ldexp(T(1), e));
+  all.push_back(powers);
+  all.push_back(cancelling(powers, least, 1));
+  for (const unsigned seed : {2u, 3u}) {
+    all.push_back(spread<T>(9000, low, binades, seed));
+    all.push_back(cancelling(spread<T>(5000, low, binades, seed), normal, seed));
+    all.push_back(spread<T>(9000, -12, 24, seed));
+    all.push_back(cancelling(spread<T>(5000, -30, 60, seed), least, seed));
+    all.push_back(spread<T>(5000, low, L::digits, seed));                                    // subnormal
+    all.push_back(spread<T>(5000, L::max_exponent - 20, 19, seed));                          // overflow and back
+    all.push_back(cancelling(spread<T>(4000, L::max_exponent - 9, 8, seed), T(-1.5), seed));
+  }
+  // Windows that move: each tile has other exponents.
+  std::vector<T> stairs;
+  for (int step = 0; step < 12; ++step)
+    for (const T x : spread<T>(1024, low / 2 + 20 * step, 10, 4)) stairs.push_back(x);
+  all.push_back(stairs);
+  // Infinity in one tile of many, and a NaN behind a wide one.
+  std::vector<T> late = spread<T>(9000, 0, 4, 5);
+  late[7000] = -infinity;
+  all.push_back(late);
+  return all;
+}
+
+class SimExact : public InEachOrder {};
+INSTANTIATE_TEST_SUITE_P(Orders, SimExact, testing::ValuesIn(all_orders), order_name);
+
+template <class T>
+void same_as_core() {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<T> out(1);
+  const Buffer<Partial> partial(1);
+  int number = 0;
+  for (const std::vector<T>& values : adversarial<T>()) {
+    SCOPED_TRACE("data " + std::to_string(number++) + " of " + std::to_string(values.size()));
+    const T want = rounded_by_core(values);
+    const auto is_right = [&](T got) {
+      return std::isnan(want) ? std::isnan(got) : bits_of_number(got) == bits_of_number(want);
+    };
+    EXPECT_TRUE(is_right(partial_of(values).template rounded<T>())) << partial_of(values).template rounded<T>();
+    std::vector<T> at_one{T(12345)};  // a start that is not aligned, behind something else
+    at_one.insert(at_one.end(), values.begin(), values.end());
+    const auto in = on_device(at_one);
+    const GlobalPtr<const T> from = in.ptr() + 1;
+    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, large_tiles}) {
+      const tuned::ExactReduction<T> call(values.size(), gpu_of_six, choice);
+      call(from, out.ptr(), workspace.ptr(), nullptr);
+      EXPECT_TRUE(is_right(on_host(out)[0])) << on_host(out)[0] << ", not " << want;
+      call(from, partial.ptr(), workspace.ptr(), nullptr);
+      EXPECT_TRUE(is_right(on_host(partial)[0].template rounded<T>())) << "by a partial sum";
+    }
+    const std::vector<std::uint64_t> left = on_host(workspace);
+    EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
+  }
+}
+TEST_P(SimExact, FloatsHaveTheBitsOfCoresExactSums) { same_as_core<float>(); }
+TEST_P(SimExact, DoublesHaveTheBitsOfCoresExactSums) { same_as_core<double>(); }
+
+TEST_P(SimExact, FloatsAreRoundedToDoubleOnce) {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<double> out(1);
+  const std::vector<float> values = spread<float>(5000, -149, 277, 6);
+  const std::vector<double> same(values.begin(), values.end());
+  const auto in = on_device(values);
+  tuned::exact_sum<float, double>(in.ptr(), values.size(), out.ptr(), workspace.ptr(), gpu_of_six, nullptr);
+  EXPECT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(rounded_by_core(same)));
+}
+
+/// Parts of any length, by other launches, added up on the device, on the host, or as integers.
+TEST_P(SimExact, AnySplitIntoPartsHasTheSameBits) {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  std::mt19937_64 random(7);
+  for (const std::vector<double>& values : adversarial<double>()) {
+    const double want = rounded_by_core(values);
+    const auto in = on_device(values);
+    constexpr std::size_t count = 3;
+    const Buffer<Partial> parts(count), sum(1);
+    std::vector<std::size_t> ends{0, random() % (values.size() + 1), random() % (values.size() + 1), values.size()};
+    std::sort(ends.begin(), ends.end());
+    for (std::size_t part = 0; part < count; ++part)
+      tuned::ExactReduction<double>(ends[part + 1] - ends[part], gpu_of_six, part == 1 ? many_blocks : tuned::Choice{})(
+          in.ptr() + ends[part], parts.ptr() + part, workspace.ptr(), nullptr);
+    const Buffer<double> out(1);
+    tuned::round_partials<double>(parts.ptr(), count, out.ptr(), nullptr);
+    tuned::round_partials<Partial>(parts.ptr(), count, sum.ptr(), nullptr);
+    const std::vector<Partial> on_host_parts = on_host(parts);
+    Partial by_words;
+    for (const Partial& part : on_host_parts)
+      for (std::size_t i = 0; i < std::size(by_words.word); ++i) by_words.word[i] += part.word[i];
+    const double results[] = {on_host(out)[0], on_host(sum)[0].rounded<double>(), by_words.rounded<double>(),
+                              (on_host_parts[2] + on_host_parts[0] + on_host_parts[1]).rounded<double>()};
+    for (const double got : results)
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : bits_of_number(got) == bits_of_number(want)) << got;
+  }
+}
+
+TEST(ExactPartial, ManyPartsLeaveRoomInEachWord) {
+  Partial one;
+  for (int i = 0; i < 1000; ++i) one.add(-1.75);
+  Partial words;
+  ExactSum want;
+  for (int k = 0; k < 1 << 18; ++k)
+    for (std::size_t i = 0; i < std::size(words.word); ++i) words.word[i] += one.word[i];
+  for (int i = 0; i < 1000; ++i) want.add(-1.75);
+  ExactSum all;
+  all.add(want, 1 << 18);
+  EXPECT_EQ(words.rounded<double>(), all.to_f64());
+  EXPECT_EQ(words.carried().rounded<double>(), all.to_f64());
+}
+
+static_assert(tuned::adds_up_exactly<float, float>() && tuned::adds_up_exactly<float, double>());
+static_assert(tuned::adds_up_exactly<double, double>() && !tuned::adds_up_exactly<double, float>());
+static_assert(!tuned::adds_up_exactly<int, int>() && !tuned::adds_up_exactly<int, double>());
+
+}  // namespace
+}  // namespace reductio::sim_tests
