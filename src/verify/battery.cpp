@@ -10,6 +10,8 @@
 ///                   against the executed one.
 ///   drawn sizes     Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that
 ///                   no power of two has.
+///   middle sizes    Up to 2^19, with offsets and all settings: where kernels take another way from some size on.
+///   random orders   Of more blocks than forward and reverse order tell apart: those two mirror each other.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
 ///                   tunable too, and past 2^32 wide sums.
 ///
@@ -49,6 +51,8 @@ struct Scope {
   std::size_t random_to = std::numeric_limits<std::size_t>::max();
   bool every_value = false;  ///< one by one: every value of each tunable, not one that is drawn
   std::size_t drawn_to = 0;
+  std::size_t middle = 0;      ///< so many sizes of each type between drawn_to and 2^19
+  double most_in_random = 0;   ///< what a call in the random order may cost beyond random_to
   /// Every type, default settings. Of the smallest, first, the first float also in repeated calls.
   std::vector<std::size_t> large{};
   std::vector<std::size_t> large_settings{};  ///< the document's type, every single value of every tunable
@@ -69,6 +73,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
                 .pairs_to = 1 << 18,
                 .every_value = true,
                 .drawn_to = 1 << 20,
+                .middle = 2,
                 .large = {(1 << 20) + 7, (1 << 24) + 3, (1 << 28) + 1, (1 << 30) + 7},
                 .large_settings = {(1 << 30) + 7},
                 .huge = {(std::size_t{1} << 32) + 5}};
@@ -83,6 +88,8 @@ Scope scope_of(Tier tier, DeviceKind device) {
               .random_to = tier == Tier::check ? (1 << 12) + 1 : std::numeric_limits<std::size_t>::max(),
               .every_value = tier != Tier::check,
               .drawn_to = 20000,
+              .middle = tier == Tier::check ? 2u : 6u,
+              .most_in_random = tier == Tier::check ? 40e3 : 400e3,
               .large = {(1 << 20) + 7}};
   }
   return {};
@@ -167,6 +174,11 @@ std::vector<Work> works_of(ElementType type, bool with_protocols) {
   return out;
 }
 
+/// Of positive values, so that what is left out or added twice cannot cancel; all integers are exact.
+Work exact_work(ElementType type) {
+  return is_floating(type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
+}
+
 /// Empty, one, and around every power of two; primes, which no tile divides.
 std::vector<std::size_t> sizes_to(std::size_t limit) {
   std::set<std::size_t> out{0, 1, 2, 3};
@@ -212,7 +224,10 @@ double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string
 
 /// The same for the checks of all parts, and on a GPU with the time that large inputs take.
 double whole_cost_of(const DeviceInfo& device, const Shape& shape, const Case& c, std::size_t settings) {
-  const double more = c.check == "calls" ? 9 : c.check == "settings" ? static_cast<double>(settings) : 1;
+  const double more = c.check == "calls"        ? 9
+                      : c.check == "many-calls" ? many_calls
+                      : c.check == "settings"   ? static_cast<double>(settings)
+                                                : 1;
   const double large = device.kind == DeviceKind::cuda ? static_cast<double>(c.problem.n) / (1 << 22) : 0;
   return more * (cost_of(device.kind, shape, c.problem.n, c.order, c.check) + large);
 }
@@ -236,6 +251,9 @@ class Builder {
       if (scope_.pairs_to) add_covering_array();
       if (scope_.pairs_to) add_one_by_one();
       if (scope_.drawn_to) add_drawn_sizes();
+      if (scope_.middle) add_middle_sizes();
+      if (scope_.middle) add_many_calls();
+      if (scope_.most_in_random > 0) add_random_orders();
       add_large();
     }
     add_faults();
@@ -423,27 +441,98 @@ class Builder {
       for (std::size_t rest = 0; rest < 4 && tile + rest <= scope_.drawn_to; ++rest) {
         const std::size_t n = tile * (1 + random_() % (scope_.drawn_to / tile)) + rest;
         const ElementType type = draw(v_.types);
-        const Work work = is_floating(type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
-        add({draw(v_.operations), type, n}, draw(right_), draw(offsets), work, draw(orders_of(device_.kind, true)));
+        add({draw(v_.operations), type, n}, draw(right_), draw(offsets), exact_work(type),
+            draw(orders_of(device_.kind, true)));
       }
   }
 
-  void add_large() {
-    for (const std::size_t n : scope_.large)
-      for (const ElementType type : v_.types) {
-        const bool repeated = n == scope_.large.front() && has_large_repeat(type);
-        if (repeated)
-          add({v_.operations.front(), type, n}, standard(), 0, {"random", "repeat", 0},
-              orders_of(device_.kind, true).front());
-        // On the simulated device the pair is one case of exact data, as the repeat's second call is.
-        if (!repeated || device_.kind != DeviceKind::sim) add_large_pair(n, type, standard());
+  void add_middle_sizes() {
+    constexpr double most_cost = 40e3;
+    for (const ElementType type : v_.types)
+      for (std::size_t i = 0; i < scope_.middle; ++i) {
+        const Settings settings = i == 0 ? standard() : draw(right_);
+        const char* order = draw(orders_of(device_.kind, true));
+        // All binary magnitudes alike, with every remainder.
+        std::size_t n = scope_.drawn_to + random_() % (std::size_t{1} << (15 + random_() % 5));
+        while (n > scope_.drawn_to && cost_of(device_.kind, shape_of(settings), n, order, "") > most_cost)
+          n = scope_.drawn_to + (n - scope_.drawn_to) / 2;
+        const std::size_t offset = i == 0 ? 1 + 2 * (random_() % 2) : draw(offsets);  // aligned to no more than a type
+        add({draw(v_.operations), type, n}, settings, offset, exact_work(type), order);
       }
+  }
+
+  /// With the settings of the smallest launch: what calls leave to each other is the same for all.
+  void add_many_calls() {
+    const auto cost = [&](const Settings& s) { return cost_of(device_.kind, shape_of(s), 300, "forward", ""); };
+    const Settings& cheapest = *std::min_element(right_.begin(), right_.end(), [&](const auto& a, const auto& b) {
+      return cost(a) < cost(b);
+    });
+    const std::size_t n = std::min<std::size_t>(2 * shape_of(cheapest).block, 256) + 1;
+    add({draw(v_.operations), draw(v_.types), n}, cheapest, draw(offsets), {"random", "many-calls", 2},
+        draw(orders_of(device_.kind, true)));
+  }
+
+  /// The largest n, and no round one, that a call in the random order may have.
+  std::size_t most_in_random(const Settings& settings) {
+    std::size_t n = 1 << 17;
+    while (n > 1 << 10 && cost_of(device_.kind, shape_of(settings), n, "random", "") > scope_.most_in_random) n /= 2;
+    return n + 1 + random_() % 30;
+  }
+
+  /// A call of some type, and repeated calls of the first float, whose bits would tell.
+  void add_random_orders() {
+    if (device_.kind != DeviceKind::sim) return;
+    const std::size_t n = most_in_random(standard());
+    const ElementType type = draw(v_.types);
+    add({draw(v_.operations), type, n}, standard(), draw(offsets), exact_work(type), "random");
+    const auto first_float = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
+    if (first_float == v_.types.end()) return;
+    std::vector<Settings> all = one_by_one(scope_.every_value);
+    all.insert(all.begin(), standard());
+    for (const Settings& s : all) {
+      if (v_.determinism_of(s) == Determinism::none) continue;
+      const std::size_t sizes[] = {1021, std::min<std::size_t>(most_in_random(s), (1 << 12) + 3), most_in_random(s)};
+      for (const std::size_t size : sizes)
+        if (s == standard() || size == sizes[1])
+          // Its sum is small beside its terms, so another order of adding shows in the bits of all but few sums.
+          add({draw(v_.operations), *first_float, size}, s, draw(offsets), {"ill-conditioned", "repeat", 0}, "random");
+    }
+  }
+
+  void add_large() {
+    for (const std::size_t n : scope_.large) {
+      if (device_.kind == DeviceKind::sim) {
+        add_large_simulated(n);
+        continue;
+      }
+      for (const ElementType type : v_.types) {
+        if (n == scope_.large.front() && has_large_repeat(type))
+          add({v_.operations.front(), type, n}, standard(), 0, {"random", "repeat", 0}, no_orders.front());
+        add_large_pair(n, type, standard());
+      }
+    }
     for (const std::size_t n : scope_.large_settings)
       for (const Settings& s : one_by_one(true))
         add_exact_large({v_.operations.front(), v_.types.front(), n}, s, most_loads_per_thread_of_settings);
     for (const std::size_t n : scope_.huge)
       for (const ElementType type : v_.types) add_large_pair(n, type, standard());
     add_large_wide_sums();
+  }
+
+  /// The repeated calls are in both orders, one of them of exact data. Other types' calls take turns: forward from an
+  /// aligned address, reverse from one that is aligned to the type alone.
+  void add_large_simulated(std::size_t n) {
+    std::size_t turn = 0;
+    const auto add_in_turn = [&](ElementType type) {
+      const std::size_t odd = turn++ % 2;
+      add_exact_large({v_.operations.front(), type, n}, standard(), n, cheap_sim_orders[odd], odd);
+    };
+    for (const ElementType type : v_.types)
+      if (has_large_repeat(type))
+        add({v_.operations.front(), type, n}, standard(), 1, {"random", "repeat", 0}, cheap_sim_orders.front());
+      else
+        add_in_turn(type);
+    if (turn == 1 && v_.types.size() == 1) add_in_turn(v_.types.front());
   }
 
   /// Only from about 2^33 random elements on does the sum of i8, whose mean is -1/2, leave 32 bits for sure.
@@ -469,23 +558,22 @@ class Builder {
           draw(orders_of(device_.kind, true)));
   }
 
-  /// Exact data for the document's operation; beside the simulated device also random data for its other operation.
+  /// Not on the simulated device: exact data for the document's operation, random data for its other one.
   void add_large_pair(std::size_t n, ElementType type, const Settings& settings) {
     const std::size_t most_loads = n > (1 << 24) ? most_loads_per_thread : n;
     add_exact_large({v_.operations.front(), type, n}, settings, most_loads);
-    if (device_.kind == DeviceKind::sim) return;
     const Work random = is_floating(type) ? Work{"random", "bounded", 0} : Work{"alternating", "exact", 0};
     // Wide sums have large cases of their own.
     const auto other = std::find_if(v_.operations.rbegin(), v_.operations.rend(),
                                     [](Operation o) { return o != Operation::wide_sum; });
     const Operation operation = other == v_.operations.rend() ? v_.operations.back() : *other;
-    add({operation, type, n}, settings, 1, random, orders_of(device_.kind, true).front(), most_loads);
+    add({operation, type, n}, settings, 1, random, no_orders.front(), most_loads);
   }
 
   /// Large inputs have one offset for each kind of data, so all variants share them.
-  void add_exact_large(const Problem& problem, const Settings& settings, std::size_t most_loads) {
-    const Work work = is_floating(problem.type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
-    add(problem, settings, 0, work, draw(orders_of(device_.kind, true)), most_loads);
+  void add_exact_large(const Problem& problem, const Settings& settings, std::size_t most_loads, const char* order = "",
+                       std::size_t offset = 0) {
+    add(problem, settings, offset, exact_work(problem.type), order, most_loads);
   }
 
   /// On a GPU, a case whose threads would load more than `most_loads` elements is left out, and reported. If the drawn

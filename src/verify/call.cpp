@@ -81,19 +81,49 @@ std::string Output::read(void* result, Stream stream) const {
   return {};
 }
 
-std::unique_ptr<Plan> plan_for(const Case& c, const DeviceInfo& device) {
-  if (c.check != "fault") return make_plan(*c.variant, c.problem, c.settings, device);
-  Variant v = *c.variant;
-  v.known_fault = nullptr;
-  return make_plan(v, c.problem, c.settings, device);
+OwnPlan::OwnPlan(const Variant& v, const Problem& p, const Settings& s, const DeviceInfo& device)
+    : id_(device.kind == DeviceKind::sim ? sim::new_plan() : 0), keeps_state_(!v.persistent_state.empty()) {
+  const sim::ActsAs me(id_);
+  plan_ = make_plan(v, p, s, device);
 }
 
-std::optional<ChangedElement> change_of(const CaseInput& input, const Case& c, const Plan& plan, std::uint64_t seed) {
+OwnPlan OwnPlan::of(const Case& c, const DeviceInfo& device) {
+  if (c.check != "fault") return {*c.variant, c.problem, c.settings, device};
+  Variant v = *c.variant;
+  v.known_fault = nullptr;
+  return {v, c.problem, c.settings, device};
+}
+
+void OwnPlan::enqueue(void* in, void* out, Stream stream) {
+  const sim::ActsAs me(id_);
+  plan_->enqueue(in, out, stream);
+}
+
+void OwnPlan::finish(void* result, Stream stream) {
+  const sim::ActsAs me(id_);
+  plan_->finish(result, stream);
+}
+
+void OwnPlan::begin_call(Stream stream) {
+  if (id_ && !keeps_state_) sim::enqueue_forgetting(stream, id_);
+}
+
+std::string OwnPlan::misdeclared() const {
+  if (!id_) return {};
+  const sim::Workspace holds = sim::workspace_of(id_);
+  const std::size_t says = plan_->info().workspace_bytes;
+  if (says <= holds.bytes && says + holds.single >= holds.bytes) return {};
+  return "the plan declares " + std::to_string(says) + " bytes of workspace (PlanInfo), and holds " +
+         std::to_string(holds.bytes);
+}
+
+std::optional<ChangedElement> change_of(const CaseInput& input, const Case& c, const OwnPlan& plan,
+                                        std::uint64_t seed) {
   std::mt19937_64 random(seed);
   return reference_for(c.problem.operation, input).draw_change(input.tile, random, plan.info().longest_chain);
 }
 
-CaseCall::CaseCall(Workbench& bench, const Case& what, Plan& plan, CaseInput& input, Output& output, Stream stream,
+CaseCall::CaseCall(Workbench& bench, const Case& what, OwnPlan& plan, CaseInput& input, Output& output, Stream stream,
                    std::shared_ptr<DeviceMemory> copy, std::optional<ChangedElement> changed)
     : bench_(bench),
       case_(what),
@@ -104,6 +134,7 @@ CaseCall::CaseCall(Workbench& bench, const Case& what, Plan& plan, CaseInput& in
       copy_(std::move(copy)),
       changed_(std::move(changed)) {
   if (!copy_ && what.variant->consumes_input) copy_ = bench.room_for(input);
+  if (on_sim() && !what.variant->consumes_input) sim::protect_input(device_input().get());
 }
 
 /// Copies the input, if the call works on a copy, then changes the element.
@@ -116,6 +147,7 @@ void CaseCall::put_input() {
 
 void CaseCall::enqueue(bool captured) {
   put_input();
+  plan_.begin_call(stream_);
   Backend& backend = bench_.backend;
   const PlanInfo said = plan_.info();
   const auto put = [&] {
@@ -135,6 +167,8 @@ void CaseCall::enqueue(bool captured) {
   if (launch.grid_blocks != said.grid_blocks || launch.block_threads != said.block_threads)
     wrong_launch_ = "the plan declares a first launch of " + shape_text(said.grid_blocks, said.block_threads) +
                     " (PlanInfo), and launches " + shape_text(launch.grid_blocks, launch.block_threads);
+  else
+    wrong_launch_ = plan_.misdeclared();
 }
 
 std::string CaseCall::settle(bool is_first) {

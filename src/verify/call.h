@@ -15,6 +15,7 @@
 #include "core/reference.h"
 #include "core/variant.h"
 #include "device/backend.h"
+#include "device/sim/plans.h"
 #include "verify/workbench.h"
 
 namespace reductio {
@@ -66,17 +67,36 @@ class Output {
   DeviceMemory memory_;
 };
 
-/// The plan of a case. Settings with a known fault are refused otherwise; here they have one, to show it.
-std::unique_ptr<Plan> plan_for(const Case&, const DeviceInfo&);
+/// A plan, of which the simulated device knows what is its own (device/sim/plans.h).
+class OwnPlan {
+ public:
+  OwnPlan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
+  /// Of a case. Settings with a known fault are refused otherwise; here they have one, to show it.
+  static OwnPlan of(const Case&, const DeviceInfo&);
+
+  PlanInfo info() const { return plan_->info(); }
+  Guarded guarded() const { return plan_->guarded(); }
+  void enqueue(void* in, void* out, Stream);
+  void finish(void* result, Stream);
+  /// Forgets what no call may need of an earlier one, by what the variant declares.
+  void begin_call(Stream);
+  /// What is wrong with the workspace that the plan declares.
+  std::string misdeclared() const;
+
+ private:
+  sim::PlanId id_ = 0;  ///< 0: on another device
+  bool keeps_state_;
+  std::unique_ptr<Plan> plan_;
+};
 
 /// Draws an element to change for one call, by `seed`; none if no change would show in the result.
-std::optional<ChangedElement> change_of(const CaseInput&, const Case&, const Plan&, std::uint64_t seed);
+std::optional<ChangedElement> change_of(const CaseInput&, const Case&, const OwnPlan&, std::uint64_t seed);
 
 class CaseCall {
  public:
   /// `copy`: the call works on a copy that arrives on `stream` just before it, so work on another stream finds older
   /// data. Variants that consume their input get one if this is null. `changed`: an element that differs for this call.
-  CaseCall(Workbench&, const Case&, Plan&, CaseInput&, Output&, Stream, std::shared_ptr<DeviceMemory> copy = {},
+  CaseCall(Workbench&, const Case&, OwnPlan&, CaseInput&, Output&, Stream, std::shared_ptr<DeviceMemory> copy = {},
            std::optional<ChangedElement> changed = {});
 
   /// `captured`: on a GPU as a graph. The simulated device watches every call.
@@ -84,6 +104,7 @@ class CaseCall {
   /// Launches what another call of the same plan and memory captured.
   void enqueue_again(const CaseCall& captured) {
     put_input();
+    plan_.begin_call(stream_);
     captured.again_();
   }
   /// Whether it can be launched again. Not if finish() makes the result, which may need the host's part of enqueue().
@@ -107,7 +128,7 @@ class CaseCall {
 
   Workbench& bench_;
   const Case& case_;
-  Plan& plan_;
+  OwnPlan& plan_;
   CaseInput& input_;
   Output& output_;
   Stream stream_;

@@ -84,7 +84,7 @@ std::string check_chain(Workbench& bench, const Case& c) {
                   std::string(name(c.problem.type)));
   if (c.problem.n == 0) return {};
   const std::size_t n = c.problem.n, size = size_of(c.problem.type), begin = c.offset_elements * size;
-  const auto plan = make_plan(*c.variant, c.problem, c.settings, bench.backend.info());
+  OwnPlan plan(*c.variant, c.problem, c.settings, bench.backend.info());
   const OwnStream stream(bench.backend);
   Output output(bench.backend, c.problem.result_bytes(), stream);
   const DeviceMemory in(bench.backend, begin + n * size);
@@ -102,23 +102,23 @@ std::string check_chain(Workbench& bench, const Case& c) {
     std::string why;
     {
       const RoundUpward upward;
-      plan->enqueue(in.bytes_at(begin), output.get(), stream);
-      if (plan->info().result == ResultLocation::on_device)
+      plan.enqueue(in.bytes_at(begin), output.get(), stream);
+      if (plan.info().result == ResultLocation::on_device)
         why = output.read(result.data(), stream);
       else
-        plan->finish(result.data(), stream);
+        plan.finish(result.data(), stream);
     }
     if (!why.empty()) return why;
     const auto counted = with_counted_data(c.problem, [&](auto d) { return d.additions(result, c.problem.operation); });
     if (!counted) return "the sum of one large number and of numbers near zero is not about the large one";
     most = std::max(most, *counted);
-    if (most > plan->info().longest_chain)
-      return "the plan declares a longest chain of " + std::to_string(plan->info().longest_chain) +
+    if (most > plan.info().longest_chain)
+      return "the plan declares a longest chain of " + std::to_string(plan.info().longest_chain) +
              " additions, and element " + std::to_string(at) + " passed through " + std::to_string(most);
   }
   const std::size_t tree = static_cast<std::size_t>(std::bit_width(n));
-  if (n >= least_judged && plan->info().longest_chain > most_times * std::max(most, tree))
-    return "the plan declares a longest chain of " + std::to_string(plan->info().longest_chain) +
+  if (n >= least_judged && plan.info().longest_chain > most_times * std::max(most, tree))
+    return "the plan declares a longest chain of " + std::to_string(plan.info().longest_chain) +
            " additions, more than four times the longest found, " + std::to_string(most) + ", and a balanced tree's, " +
            std::to_string(tree) +
            ": so much forgiven rounding hides real faults; declare what this n and these settings take";

@@ -30,14 +30,14 @@ Case opposite(const Case& c) {
 
 /// One call. A variant that has met this input finds another element somewhere.
 std::string check_once(Workbench& bench, const Case& c) {
-  const auto plan = plan_for(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
   CaseInput& in = bench.input(recipe_of(c, c.seed));
   const OwnStream stream(bench.backend);
   Output output(bench.backend, c.problem.result_bytes(), stream);
   std::optional<ChangedElement> changed;
   const bool met_again = std::exchange(in.met_by, c.variant) == c.variant;
-  if (met_again && c.check != "fault") changed = change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(in.cases));
-  CaseCall call(bench, c, *plan, in, output, stream, nullptr, changed);
+  if (met_again && c.check != "fault") changed = change_of(in, c, plan, c.seed + static_cast<std::uint64_t>(in.cases));
+  CaseCall call(bench, c, plan, in, output, stream, nullptr, changed);
   const Drain drain(bench.backend, {stream});
   call.enqueue();
   std::string why = call.settle();
@@ -49,7 +49,7 @@ std::string check_once(Workbench& bench, const Case& c) {
 /// One plan on A, then on B with no pause where results stay on the device, then on A again. For floats, B is exact
 /// data, so each of its elements counts.
 std::string check_repeat(Workbench& bench, const Case& c) {
-  const auto plan = plan_for(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
   CaseInput& a = bench.input(recipe_of(c, c.seed));
   Recipe other = recipe_of(c, c.seed + 1);
   if (is_floating(c.problem.type)) other.dataset = "exact";
@@ -57,13 +57,13 @@ std::string check_repeat(Workbench& bench, const Case& c) {
   const std::size_t bytes = c.problem.result_bytes();
   const OwnStream stream(bench.backend);
   Output first_output(bench.backend, bytes, stream), second_output(bench.backend, bytes, stream);
-  CaseCall first(bench, c, *plan, a, first_output, stream, bench.room_for(a));
-  CaseCall second(bench, c, *plan, b, second_output, stream, bench.room_for(b));
-  CaseCall third(bench, c, *plan, a, first_output, stream, bench.room_for(a));
+  CaseCall first(bench, c, plan, a, first_output, stream, bench.room_for(a));
+  CaseCall second(bench, c, plan, b, second_output, stream, bench.room_for(b));
+  CaseCall third(bench, c, plan, a, first_output, stream, bench.room_for(a));
   const Drain drain(bench.backend, {stream});
 
-  const bool at_once = plan->info().result == ResultLocation::on_device;
-  if (plan->info().result != ResultLocation::on_host) bench.hold_back(stream);
+  const bool at_once = plan.info().result == ResultLocation::on_device;
+  if (plan.info().result != ResultLocation::on_host) bench.hold_back(stream);
   first.enqueue();
   if (at_once) second.enqueue();
   if (std::string why = first.settle(); !why.empty()) return "first call: " + why;
@@ -82,25 +82,25 @@ std::string check_repeat(Workbench& bench, const Case& c) {
 
 /// Two plans on two streams, each called twice, their calls interleaved and awaited in reverse.
 std::string check_two_plans(Workbench& bench, const Case& c) {
-  const auto plan_1 = plan_for(c, bench.backend.info());
-  const auto plan_2 = plan_for(c, bench.backend.info());
+  OwnPlan plan_1 = OwnPlan::of(c, bench.backend.info());
+  OwnPlan plan_2 = OwnPlan::of(c, bench.backend.info());
   CaseInput& a = bench.input(recipe_of(c, c.seed));
   CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
   const std::size_t bytes = c.problem.result_bytes();
   const OwnStream stream_1(bench.backend), stream_2(bench.backend);
   Output output_1(bench.backend, bytes, stream_1), output_2(bench.backend, bytes, stream_2);
   Output output_3(bench.backend, bytes, stream_1), output_4(bench.backend, bytes, stream_2);
-  CaseCall call_1(bench, c, *plan_1, a, output_1, stream_1, bench.room_for(a));
-  CaseCall call_2(bench, c, *plan_2, b, output_2, stream_2, bench.room_for(b));
-  CaseCall call_3(bench, c, *plan_1, b, output_3, stream_1, bench.room_for(b));
-  CaseCall call_4(bench, c, *plan_2, a, output_4, stream_2, bench.room_for(a));
+  CaseCall call_1(bench, c, plan_1, a, output_1, stream_1, bench.room_for(a));
+  CaseCall call_2(bench, c, plan_2, b, output_2, stream_2, bench.room_for(b));
+  CaseCall call_3(bench, c, plan_1, b, output_3, stream_1, bench.room_for(b));
+  CaseCall call_4(bench, c, plan_2, a, output_4, stream_2, bench.room_for(a));
   const Drain drain(bench.backend, {stream_1, stream_2});
 
   const auto settle = [](CaseCall& call, const char* which, bool is_first = true) {
     std::string why = call.settle(is_first);
     return why.empty() ? why : std::string("two plans at once, ") + which + ": " + why;
   };
-  const bool at_once = plan_1->info().result == ResultLocation::on_device;
+  const bool at_once = plan_1.info().result == ResultLocation::on_device;
   std::string why;
   call_1.enqueue();
   call_2.enqueue();
@@ -127,7 +127,7 @@ std::string check_two_plans(Workbench& bench, const Case& c) {
 /// stream. From the third call on, each changes another element of the input. One is captured, where a device can, and
 /// launched twice.
 std::string check_calls(Workbench& bench, const Case& c) {
-  const auto plan = plan_for(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
   CaseInput& a = bench.input(recipe_of(c, c.seed));
   CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
   const OwnStream stream(bench.backend), other(bench.backend);
@@ -136,28 +136,46 @@ std::string check_calls(Workbench& bench, const Case& c) {
   const Drain drain(bench.backend, {stream, other});
   constexpr int calls = 9;
   const auto change_in = [&](CaseInput& in, int i) {
-    return change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(i));
+    return change_of(in, c, plan, c.seed + static_cast<std::uint64_t>(i));
   };
   const auto ready = [&](Stream on) {
     output.poison(on);
     // Work that stays on the stream of an earlier call is done before the input is there.
-    if (plan->info().result != ResultLocation::on_host) bench.hold_back(on);
+    if (plan.info().result != ResultLocation::on_host) bench.hold_back(on);
   };
   for (int i = 0; i < calls; ++i) {
     const Stream on = i % 3 == 1 ? other : stream;
     CaseInput& in = (i + 1) / 2 % 2 == 0 ? a : b;  // each with one of the other data before it, and with one of its own
     const std::string which =
         "call " + std::to_string(i + 1) + " of one plan" + (i % 3 == 1 ? ", on another stream" : "");
-    CaseCall call(bench, c, *plan, in, output, on, room, i < 2 ? std::nullopt : change_in(in, i));
+    CaseCall call(bench, c, plan, in, output, on, room, i < 2 ? std::nullopt : change_in(in, i));
     ready(on);
     call.enqueue(i == calls / 2);
     if (std::string why = call.settle(i == 0); !why.empty()) return which + ": " + why;
     if (i != calls / 2 || !call.can_be_launched_again()) continue;
-    CaseCall second(bench, c, *plan, in, output, on, room, change_in(in, calls));
+    CaseCall second(bench, c, plan, in, output, on, room, change_in(in, calls));
     ready(on);
     second.enqueue_again(call);
     if (std::string why = second.settle(false); !why.empty())
       return which + ", captured in a graph that is launched again: " + why;
+  }
+  return {};
+}
+
+/// One plan called so often that rings of 256 places come round, on two inputs in turn.
+std::string check_many_calls(Workbench& bench, const Case& c) {
+  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
+  CaseInput& a = bench.input(recipe_of(c, c.seed));
+  CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
+  const OwnStream stream(bench.backend);
+  Output output(bench.backend, c.problem.result_bytes(), stream);
+  const Drain drain(bench.backend, {stream});
+  for (int i = 0; i < many_calls; ++i) {
+    CaseCall call(bench, c, plan, i % 3 == 0 ? b : a, output, stream);
+    output.poison(stream);
+    call.enqueue();
+    if (std::string why = call.settle(i == 0); !why.empty())
+      return "call " + std::to_string(i + 1) + " of one plan: " + why;
   }
   return {};
 }
@@ -179,8 +197,8 @@ std::string check_settings(Workbench& bench, const Case& c) {
   for (const Settings& s : all) {
     one.settings = s;
     if (!refusal(v, bench.backend.info().kind, c.problem, s).empty()) continue;
-    const auto plan = make_plan(v, c.problem, s, bench.backend.info());
-    CaseCall call(bench, one, *plan, in, output, stream);
+    OwnPlan plan(v, c.problem, s, bench.backend.info());
+    CaseCall call(bench, one, plan, in, output, stream);
     const Drain drain(bench.backend, {stream});
     output.poison(stream);
     call.enqueue();
@@ -194,8 +212,8 @@ std::string check_settings(Workbench& bench, const Case& c) {
     one = opposite(one);
     set_order(one, c.seed + 1);
   }
-  const auto plan = make_plan(v, c.problem, c.settings, bench.backend.info());
-  CaseCall changed(bench, c, *plan, in, output, stream, nullptr, change_of(in, c, *plan, c.seed));
+  OwnPlan plan(v, c.problem, c.settings, bench.backend.info());
+  CaseCall changed(bench, c, plan, in, output, stream, nullptr, change_of(in, c, plan, c.seed));
   const Drain drain(bench.backend, {stream});
   output.poison(stream);
   changed.enqueue();
@@ -211,6 +229,7 @@ struct Protocol {
 constexpr Protocol protocols[] = {{"repeat", check_repeat},
                                   {"two-plans", check_two_plans},
                                   {"calls", check_calls},
+                                  {"many-calls", check_many_calls},
                                   {"settings", check_settings},
                                   {"chain", check_chain}};
 

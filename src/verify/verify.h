@@ -37,7 +37,8 @@ struct Case {
   /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
   /// NaN). "fault": one call with a known fault, whose result must be wrong in just the declared way. The others make
   /// several calls (checks.cpp): "repeat", one plan on differing data; "two-plans", two plans on two streams at once;
-  /// "calls", nine calls of one plan on two streams, one of them captured and launched twice; "settings", other
+  /// "calls", nine calls of one plan on two streams, one of them captured and launched twice; "many-calls", 300 of one
+  /// plan; "settings", other
   /// settings, whose bits must agree (Determinism::always); "chain", the declared longest chain of additions against
   /// the executed one (simulated device, floats).
   std::string check;
@@ -52,8 +53,9 @@ struct Case {
 
 /// What a case's order and check may be.
 inline constexpr std::array case_orders{"forward", "reverse", "random"};
-inline constexpr std::array case_checks{"exact", "bounded",  "special", "repeat", "two-plans",
-                                        "calls", "settings", "chain",   "fault"};
+inline constexpr std::array case_checks{"exact", "bounded",    "special",  "repeat", "two-plans",
+                                        "calls", "many-calls", "settings", "chain", "fault"};
+inline constexpr int many_calls = 300;
 /// Whether a check makes several calls, so that it does not follow from the data.
 bool is_protocol(std::string_view check);
 

@@ -241,7 +241,8 @@ std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Se
     const std::size_t n = p.n;
     const Buffer<T> partials(grid);
     const Buffer<unsigned> calls(1);
-    PlanInfo info{grid, block, ceil_div(n, grid * block) + std::bit_width(block) + grid, partials.bytes()};
+    PlanInfo info{grid, block, ceil_div(n, grid * block) + std::bit_width(block) + grid,
+                  partials.bytes() + calls.bytes() + sizeof(T)};
     if (flaw == Flaw::understates_its_chain) info.longest_chain = 0;
     if (flaw == Flaw::keeps_few_digits || flaw == Flaw::overstates_its_chain) info.longest_chain = n + 10000;
     if (flaw == Flaw::declares_one_thread) info.grid_blocks = info.block_threads = 1;
@@ -304,7 +305,8 @@ std::unique_ptr<Plan> prepare_counted_by_host(Flaw, const Problem& p, const Sett
     zero(seen.ptr(), 1, Stream{});
     std::vector<unsigned> none(1);
     copy_to_host<unsigned>(none.data(), seen.ptr(), 1, Stream{});
-    return plan_of({1, 32, n, kept.bytes()}, [=, calls = std::make_shared<unsigned>(0)](void* in, void* out, Stream s) {
+    const PlanInfo info{1, 32, n, kept.bytes() + seen.bytes()};
+    return plan_of(info, [=, calls = std::make_shared<unsigned>(0)](void* in, void* out, Stream s) {
       launch<sum_unless_seen<T, Load>>(Launch{1, 32, 0, s}, global<const T>(in, n), n, ++*calls, seen.ptr(), kept.ptr(),
                                        global<T>(out, 1));
     });
@@ -429,7 +431,7 @@ std::unique_ptr<Plan> prepare_last_block(Flaw flaw, const Problem& p, const Sett
     zero(counter.ptr(), 1, Stream{});
     std::vector<unsigned> none(1);
     copy_to_host<unsigned>(none.data(), counter.ptr(), 1, Stream{});  // the counter is 0 when the plan is made
-    return plan_of({grid, block, ceil_div(n, grid * block) + block + grid, partials.bytes()},
+    return plan_of({grid, block, ceil_div(n, grid * block) + block + grid, partials.bytes() + counter.bytes()},
                    [=](void* in, void* out, Stream stream) {
                      zero(global<T>(out, 1), 1, stream);
                      launch<last_block<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
@@ -448,7 +450,8 @@ Variant variant(const char* name, PrepareFlawed prepare, Flaw flaw, ResultLocati
       .operations = {Operation::sum, Operation::sum_of_squares},
       .types = {ElementType::i32, ElementType::f32, ElementType::f64},
       .tunables = {Tunable::choice("block", {"16", "32", "128"}, "128"), Tunable::choice("grid", {"1", "3"}, "3")},
-      .result = result};
+      .result = result,
+      .persistent_state = "counters of calls and of arrived blocks"};
   v.prepare[static_cast<int>(DeviceKind::sim)] = [=](const Problem& p, const Settings& s, const DeviceInfo&) {
     return prepare(flaw, p, s);
   };
@@ -712,7 +715,7 @@ TEST(Mutation, what_a_failure_prints_runs_it_again) {
 
 TEST(Mutation, shares_workspace) {
   expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace, ResultLocation::host_part),
-                  "two plans at once");
+                  "of global memory that is another plan's");
 }
 // Their results are right in every order: only what orders memory is missing.
 TEST(Mutation, fences) {

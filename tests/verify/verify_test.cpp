@@ -195,10 +195,11 @@ TEST(BatteryCases, only_the_check_tier_spares_large_sizes_the_random_order) {
   const auto largest_of = [&](Tier tier, const std::string& order) {
     std::size_t most = 0;
     for (const Case& c : battery(v, info_of(DeviceKind::sim), tier, 1))
-      if (c.order == order && c.problem.n < 20000) most = std::max(most, c.problem.n);
+      if (c.order == order && c.problem.n < 20000 && (c.check != "repeat" || c.dataset != "ill-conditioned"))
+        most = std::max(most, c.problem.n);
     return most;
   };
-  EXPECT_EQ(largest_of(Tier::check, "random"), 4093u);
+  EXPECT_EQ(largest_of(Tier::check, "random"), 4093u) << "but for the calls whose bits are compared";
   for (const std::string order : {"forward", "reverse"}) EXPECT_GE(largest_of(Tier::check, order), 16384u);
   EXPECT_EQ(largest_of(Tier::sanitizer, "random"), 4097u);
   EXPECT_GE(largest_of(Tier::standard, "random"), 16384u);

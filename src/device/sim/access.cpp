@@ -115,8 +115,16 @@ void fail_global(const Touch& t) {
     stop_here(FaultKind::out_of_bounds, site_of(t.site),
               what + " of a view of " + elements_in_view(t) + " elements of " + std::to_string(t.size) +
                   " bytes in global memory");
+  if (v.memory->hidden == v.generation)
+    stop_here(FaultKind::contract, site_of(t.site), what + " of global memory that is " + of_another_plan);
   stop_here(FaultKind::use_after_free, site_of(t.site),
             what + " of global memory that was released before this kernel ran");
+}
+
+void fail_input(const Touch& t) {
+  stop_here(FaultKind::contract, site_of(t.site),
+            "changed its input, which it does not declare (consumes_input): it " + verb(t.kind) + " " + element(t) +
+                " there");
 }
 
 void fail_shared(const SharedRange& array, const Touch& t) {
@@ -143,7 +151,10 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
   if (t.view)
     stop_last(
         FaultKind::unwritten, site_of(t.site),
-        "reads " + element(t) + " of a view in global memory, which nobody has written since its allocation" +
+        "reads " + element(t) + " of a view in global memory, which nobody has written since " +
+            (t.view->memory->forgotten ? "this call began (what calls leave to each other, and what is there before "
+                                         "the first, the variant declares as its persistent_state)"
+                                       : "its allocation") +
             (default_stream_holds_work() ? "; what waits in the default stream, Stream{}, is not done before a call: "
                                          : "; ") +
             "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "

@@ -66,6 +66,7 @@ struct Touch {
 };
 
 [[noreturn]] void fail_global(const Touch&);
+[[noreturn]] void fail_input(const Touch&);
 [[noreturn]] void fail_shared(const SharedRange&, const Touch&);
 /// `record` and `reads` are the word's.
 [[noreturn]] void fail_unwritten(Record* record, Accesses* reads, const Touch&);
@@ -162,6 +163,8 @@ inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope sco
   Memory& m = *v.memory;
   if (!m.records) [[unlikely]] make_records(m);
   if (!m.reads) [[unlikely]] make_reads(m);
+  if (kind != Access::read && kind != Access::atomic_read && m.input) [[unlikely]]
+    fail_input({kind, &v, at, size, site});
   const std::size_t first = (at - m.begin) / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     if (is_store(kind)) {

@@ -24,7 +24,7 @@ enum class FaultKind {
   aliased,             ///< two shared arrays that are one on a GPU
   host_access,         ///< device memory read or written outside a kernel
   stopped,             ///< an assert() that does not hold, or __trap()
-  contract,            ///< a plan's enqueue() that does more than put work onto its stream
+  contract,            ///< a plan that does what plans may not: wait in enqueue(), work in another plan's memory
 };
 
 std::string_view name(FaultKind);

@@ -66,7 +66,7 @@ GlobalPtr<T> global(void* p, std::size_t count, const char* file = __builtin_FIL
 
 /// The memory of a Buffer.
 inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
-  return {sim::allocate(bytes), [](void* p) { sim::release(p); }};
+  return {sim::allocate_workspace(bytes), [](void* p) { sim::release(p); }};
 }
 
 /// All host memory is alike here.

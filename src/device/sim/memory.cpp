@@ -6,7 +6,9 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -31,6 +33,7 @@ struct Heap {
   std::deque<Memory> all;
   std::vector<Memory*> unused;
   std::map<std::uintptr_t, Memory*> live;  // by first address
+  std::set<Memory*> workspaces;            // those of them that are plans'
   std::size_t used_bytes = 0;
   std::uint64_t generations = 0;
 };
@@ -50,6 +53,14 @@ Memory* owner(std::uintptr_t p) {
   return p < m->end ? m : nullptr;
 }
 
+/// All allocations of plans are somebody's, also those that are made before there is a plan.
+constexpr PlanId before_all_plans = 1;
+PlanId plans = before_all_plans;
+PlanId allocates = 0;  // the plan that does
+PlanId works = 0;      // the plan whose work runs
+
+bool another_plans(const Memory& m) { return works != 0 && m.plan != 0 && m.plan != works; }
+
 /// `site`: of the call on the host that is at fault, where known.
 std::string called(const char* what, Site site) {
   return std::string(what) + (site.line ? " at " + to_string(site) : "") + ": ";
@@ -66,6 +77,8 @@ Memory& owner_of_range(const void* p, std::size_t bytes, const char* what, Site 
     throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
                 called(what, site) + std::to_string(bytes) + " bytes asked for, " +
                     std::to_string(m->end - begin) + " left in the allocation");
+  if (another_plans(*m))
+    throw Fault(FaultKind::contract, "", 0, {}, "", 0, called(what, site) + "the memory is " + of_another_plan);
   return *m;
 }
 
@@ -100,10 +113,20 @@ void* allocate(std::size_t bytes) {
   m.begin = reinterpret_cast<std::uintptr_t>(p);
   m.end = m.begin + bytes;
   m.generation = ++h.generations;
-  m.writable = false;
+  m.writable = m.input = m.forgotten = false;
+  m.plan = 0;
   m.written = written;
   h.live[m.begin] = &m;
   h.used_bytes += bytes;
+  return p;
+}
+
+void* allocate_workspace(std::size_t bytes) {
+  const DeviceLock lock;
+  void* const p = allocate(bytes);
+  Memory* const m = heap().live.at(reinterpret_cast<std::uintptr_t>(p));
+  m->plan = allocates ? allocates : before_all_plans;
+  heap().workspaces.insert(m);
   return p;
 }
 
@@ -129,12 +152,68 @@ void release(void* p) noexcept {
   m.reads = nullptr;
   m.generation = 0;  // no view has this
   h.live.erase(it);
+  h.workspaces.erase(&m);
   h.unused.push_back(&m);
 }
 
 std::size_t memory_free() {
   const DeviceLock lock;
   return device_memory_bytes - heap().used_bytes;
+}
+
+PlanId new_plan() {
+  const DeviceLock lock;
+  return ++plans;
+}
+
+ActsAs::ActsAs(PlanId plan) {
+  const DeviceLock lock;
+  before_ = std::exchange(allocates, plan);
+}
+ActsAs::~ActsAs() {
+  const DeviceLock lock;
+  allocates = before_;
+}
+
+PlanId acting_plan() { return allocates; }
+
+WorksAs::WorksAs(PlanId plan) : before_(std::exchange(works, plan)) {}
+WorksAs::~WorksAs() { works = before_; }
+
+OthersHidden::OthersHidden() {
+  for (Memory* m : heap().workspaces)
+    if (another_plans(*m)) m->hidden = std::exchange(m->generation, 0);
+}
+OthersHidden::~OthersHidden() {
+  for (Memory* m : heap().workspaces)
+    if (m->hidden) m->generation = std::exchange(m->hidden, 0);
+}
+
+Workspace workspace_of(PlanId plan) {
+  constexpr std::size_t largest_element = 16;
+  const DeviceLock lock;
+  Workspace out;
+  for (const Memory* m : heap().workspaces) {
+    if (m->plan != plan) continue;
+    const std::size_t bytes = m->end - m->begin;
+    out.bytes += bytes;
+    if (bytes <= largest_element) out.single += bytes;
+  }
+  return out;
+}
+
+void forget_now(PlanId plan) {
+  for (Memory* m : heap().workspaces) {
+    if (m->plan != plan) continue;
+    std::memset(reinterpret_cast<void*>(m->begin), poison, m->end - m->begin);
+    std::memset(m->written, 0, words(*m));
+    m->forgotten = true;
+  }
+}
+
+void protect_input(const void* p) {
+  const DeviceLock lock;
+  if (Memory* const m = owner(reinterpret_cast<std::uintptr_t>(p))) m->input = true;
 }
 
 View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable, Site site) {

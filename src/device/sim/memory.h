@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "device/sim/place.h"
+#include "device/sim/plans.h"
 
 namespace reductio::sim {
 
@@ -33,6 +34,10 @@ struct Memory {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t generation = 0;
   bool writable = false;            ///< there has been a view through which kernels may write
+  bool input = false;               ///< an input that no kernel may write to
+  PlanId plan = 0;                  ///< whose workspace it is (plans.h)
+  bool forgotten = false;           ///< what was in it, by forget_now()
+  std::uint64_t hidden = 0;         ///< while another plan's kernel runs: its generation
   std::uint8_t* written = nullptr;  ///< by word: whether it has a value
   Record* records = nullptr;        ///< by word; null until a kernel touches it through a non-const pointer
   Accesses* reads = nullptr;        ///< by word, plain ones, of the block that read last; null until a kernel reads
@@ -47,6 +52,8 @@ struct View {
 
 /// Poisoned with 0xFF bytes and unwritten. Throws Unavailable if the memory is not there.
 void* allocate(std::size_t bytes);
+/// The same for a plan's workspace.
+void* allocate_workspace(std::size_t bytes);
 void release(void*) noexcept;
 std::size_t memory_free();
 /// `bytes` at `p`, which must lie in one live allocation; `writable` by kernels. Throws Fault, which names `site`: host
@@ -57,6 +64,32 @@ View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable
 /// Begins to keep records of what kernels write, or read, in an allocation.
 void make_records(Memory&);
 void make_reads(Memory&);
+
+/// The plan that enqueues (ActsAs); 0: none.
+PlanId acting_plan();
+/// While one lives, that plan's work runs.
+class WorksAs {
+ public:
+  explicit WorksAs(PlanId);
+  ~WorksAs();
+  WorksAs(const WorksAs&) = delete;
+  WorksAs& operator=(const WorksAs&) = delete;
+
+ private:
+  PlanId before_;
+};
+void forget_now(PlanId);
+inline constexpr const char* of_another_plan =
+    "another plan's: each plan has a workspace of its own, since two may run at once";
+
+/// While one lives, the workspaces of other plans than the one whose work runs are out of reach.
+class OthersHidden {
+ public:
+  OthersHidden();
+  ~OthersHidden();
+  OthersHidden(const OthersHidden&) = delete;
+  OthersHidden& operator=(const OthersHidden&) = delete;
+};
 
 // Done at once, not in a stream. Throw Fault where the range is in no live allocation.
 void fill_now(void* dst, unsigned char byte, std::size_t bytes);

@@ -10,6 +10,7 @@
 #include "device/sim/causality.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
+#include "device/sim/memory.h"
 #include "device/sim/out_of_memory.h"
 #include "device/sim/stack_overflow.h"
 
@@ -237,6 +238,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   if (running) throw DeviceError("simulated device: a kernel cannot launch or wait for another");
   watch_for_stack_overflow();
   const EndsOutOfMemory ends_out_of_memory;
+  const OthersHidden others_hidden;
   // Kernels round like the thread that waits for them: verification counts additions by that.
   if constexpr (switch_keeps_rounding)
     if (const int mode = std::fegetround(); std::exchange(rounding_, mode) != mode) fibers_.begin_anew();

@@ -65,6 +65,11 @@ Queue& queue(Stream s) {
 void enqueue(Stream s, Work work) {
   const DeviceLock lock;
   if (running) throw DeviceError("simulated device: a kernel cannot enqueue work");
+  if (const PlanId plan = acting_plan())
+    work = [plan, work = std::move(work)] {
+      const WorksAs works(plan);
+      work();
+    };
   if (watched) watched->work.emplace_back(s, work);
   queue(s).work.push_back(std::move(work));
 }
@@ -127,6 +132,10 @@ void enqueue_kernel(Stream s, const Shape& shape, std::function<void()> thread, 
   enqueue(s, [shape, thread = std::move(thread), &type] { run_grid(shape, thread, readable(type)); });
   const DeviceLock lock;
   if (watched && watched->first_launch.grid == 0) watched->first_launch = shape;
+}
+
+void enqueue_forgetting(Stream s, PlanId plan) {
+  enqueue(s, [=] { forget_now(plan); });
 }
 
 void enqueue_fill(Stream s, void* dst, unsigned char byte, std::size_t bytes) {
