@@ -72,18 +72,22 @@ class Blob:
 # ------------------------------------------------------------------------------------------------- samples
 
 
-def trimmed_mean(values) -> float:
-    """Without a tenth at either end, as trimmed_mean() of src/measure/stats/statistics.cpp."""
+def trimmed_means(row, context, value):
+    """Of each row and context the mean of its values without a tenth at either end, as trimmed_mean() of
+    src/measure/stats/statistics.cpp: rows, contexts, means, sorted."""
     import numpy as np
 
-    n = len(values)
-    at, cut = np.arange(n), n / 10
-    weights = np.clip(np.minimum(at + 1, n - cut) - np.maximum(at, cut), 0, None)
-    return float(np.sort(values) @ weights / (n - 2 * cut))
+    order = np.lexsort((value, context, row))
+    row, context, value = row[order], context[order], value[order]
+    start = np.flatnonzero(np.concatenate(([True], (row[1:] != row[:-1]) | (context[1:] != context[:-1]))))
+    count = np.diff(np.append(start, len(row)))
+    at, n = np.arange(len(row)) - np.repeat(start, count), np.repeat(count, count)
+    weight = np.clip(np.minimum(at + 1, 0.9 * n) - np.maximum(at, 0.1 * n), 0, None)
+    return row[start], context[start], np.add.reduceat(value * weight, start) / (0.8 * count)
 
 
-def samples_of(path: Path, key: list[str], wanted: dict[tuple, int], each: bool):
-    """Of every wanted point (row, contexts, rounds, times): its samples, or the mean of each context in round 0."""
+def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
+    """Of every wanted point (row, contexts, rounds, times)."""
     import numpy as np
 
     csv.field_size_limit(2**31 - 1)
@@ -103,12 +107,7 @@ def samples_of(path: Path, key: list[str], wanted: dict[tuple, int], each: bool)
             good = np.isfinite(times) & (times > 0)
             if voided is not None and "yes" in fields[voided]:
                 good &= np.array(fields[voided].split()) != "yes"
-            rounds, contexts, times = rounds[good], contexts[good], times[good]
-            if not each:
-                logs, names = np.log(times), np.unique(contexts)
-                times = np.exp([trimmed_mean(logs[contexts == name]) for name in names])
-                contexts, rounds = names, np.zeros(len(names))
-            yield row, contexts, rounds, times
+            yield row, contexts[good], rounds[good], times[good]
 
 
 def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) -> dict | None:
@@ -126,17 +125,31 @@ def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) ->
             missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are not "
                            "in the page")
             continue
-        of = attempt(lambda path: list(samples_of(path, key, wanted, each)), path) or []
-        if count + sum(len(one[1]) for one in of) > MOST_SAMPLES:
+        of = attempt(lambda path: joined(samples_of(path, key, wanted), each), path)
+        if of is None or not len(of["row"]):
+            continue
+        if count + len(of["row"]) > MOST_SAMPLES:
             missing.append(f"{path} would make it more than {MOST_SAMPLES:,} samples: its samples are not in the page")
             continue
-        taken += of
-        count += sum(len(one[1]) for one in of)
+        taken.append(of)
+        count += len(of["row"])
     if not count:
         return None
-    taken.sort(key=lambda one: one[0])  # stable: within a row as in the file
-    rows_of, *parts = zip(*taken)
-    return dict(zip(SAMPLE_COLUMNS, (np.repeat(rows_of, [len(of) for of in parts[0]]), *map(np.concatenate, parts))))
+    order = np.argsort(np.concatenate([of["row"] for of in taken]), kind="stable")  # within a row as in the file
+    return {name: np.concatenate([of[name] for of in taken])[order] for name in SAMPLE_COLUMNS}
+
+
+def joined(points, each: bool) -> dict:
+    """The points' samples as columns; of contexts' means the round is 0."""
+    import numpy as np
+
+    rows, *parts = zip(*points) if (points := list(points)) else ((), (), (), ())
+    contexts, rounds, times = (np.concatenate(part) if part else np.zeros(0) for part in parts)
+    rows = np.repeat(np.array(rows, int), [len(part) for part in parts[0]])
+    if not each and len(rows):
+        rows, contexts, logs = trimmed_means(rows, contexts, np.log(times))
+        rounds, times = np.zeros(len(rows)), np.exp(logs)
+    return dict(zip(SAMPLE_COLUMNS, (rows, contexts, rounds, times)))
 
 
 # ------------------------------------------------------------------------------------------------- a folder

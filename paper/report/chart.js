@@ -654,7 +654,7 @@ function showChoices() {
   for (const [name, words] of options)
     if (words.length > 1 || ["experiment", "operation", "element_type", "timing_mode", "cache_state"].includes(name))
       place.append(
-        choose(name, nameOfColumn(name), words.map(w => [w, labelOf(w)]), state.choice[name], word => again(() => {
+        choose(name, nameOfColumn(name), words.map(w => [w, name === "experiment" ? w : labelOf(w)]), state.choice[name], word => again(() => {
           state.choice[name] = word;
           if (name === "experiment") state.series = null;
         }),
@@ -716,7 +716,7 @@ function showVariants() {
     if (!words.every(word => text.includes(word))) continue;
     if (s.group !== group)
       place.append(make(
-        "h3", {}, `${group = s.group}${s.kind === "document" ? "" : ` (${s.kind === "yours" ? "yours" : s.kind})`}`));
+        "h3", {}, `${group = s.group}${s.kind === "document" || !s.folder.catalog ? "" : ` (${s.kind})`}`));
     const on = chosen.includes(s.key);
     place.append(make("button", {
       type: "button",

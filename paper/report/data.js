@@ -226,7 +226,9 @@ function selectRows() {
     }
     const words = [...counts.keys()].sort(d3.ascending), told = state.choice[name];
     const most = d3.greatest(words, w => counts.get(w)) ?? "";
-    const chosen = words.includes(told) ? told : (PREFERRED[name] ?? []).find(w => counts.has(w)) ?? most;
+    // The usual word, unless nearly all rows have another.
+    const usual = (PREFERRED[name] ?? []).find(w => counts.get(w) > counts.get(most) / 6);
+    const chosen = words.includes(told) ? told : usual ?? most;
     options.set(name, words);
     state.choice[name] = chosen;
     rows = rows.map(({folder, of}) => ({folder, of: of.filter(i => folder.rows?.word(name, i) === chosen)}));

@@ -162,7 +162,7 @@ function showClaims() {
   const counts = d3.rollup(own, v => v.length, i => w("verdict", i));
   place.replaceChildren(make("h2", {}, `The documents' claims, judged by ${folder.name}`),
     make("p", {},
-      `${grouped(own.length)} claims: ${[...counts].map(([verdict, k]) => `${k} ${verdict}`).join(", ")}. Shown: ${
+      `${grouped(own.length)} claims: ${[...counts].map(([verdict, k]) => `${verdict} ${k}`).join(", ")}. Shown: ${
         shown.length}.`),
     make("div", {class: "filters"},
       choose("document", "document",
@@ -355,6 +355,9 @@ function show() {
   writeFragment();
 }
 
+if (!DecompressionStream) {
+  $("banners").append(make("p", {class: "banner"}, "This browser is too old for the page: it needs one of 2023 or newer."));
+}
 await load();
 document.title = `${folders.map(f => f.name).join(", ")}: reductio`;
 $("title").textContent = `reductio: ${

@@ -137,7 +137,7 @@ def test_every_choice_changes_what_it_says(page, h200):
         assert what() != before, name
         page.choose(name, now)
         assert what() == before, name
-    page.choose("experiment", "timing")
+    page.choose("experiment", "limits")
     before = page.text("#caption")
     page.choose("cache_state", "warm")
     assert "L2 warm" in page.text("#caption") and "L2 warm" not in before
@@ -151,6 +151,20 @@ def test_a_choice_offers_what_there_is_alone(page, h200, rows):
     assert page.options("operation") == sorted(table["operation"].unique())
     page.choose("operation", "wide_sum")
     assert page.options("element_type") == sorted(table.loc[table["operation"] == "wide_sum", "element_type"].unique())
+
+
+def test_the_first_view_has_most_of_a_folders_rows(page, tmp_path):
+    """The CPU's rows are of a warm cache, but for one variant; an experiment is called by its name."""
+    import report
+
+    path = tmp_path / "cpu.html"
+    path.write_text(report.make([RESULTS / "cpu-intel-xeon"], "none")[0])
+    page.open(path)
+    assert page.text("#caption") == "cpu: sum of f32, end to end, L2 warm; cpu-intel-xeon"
+    assert page.texts("select[name=experiment] option") == ["cpu", "vector_add"]
+    assert {"eigen/sum", "openmp/sum"} <= {key.partition(":")[0] for key in page.pressed()}
+    assert page.texts("#views button") == ["Chart", "Conditions"], "there are no verdicts and no releases"
+    assert page.console() == []
 
 
 def test_a_click_adds_and_a_shift_click_shows_one_alone(page, h200):
@@ -251,7 +265,7 @@ def test_the_claims_are_those_of_the_csv(page, h200):
              ".map(r => r.children[0].textContent)")
     assert page.js(first) == own["claim"].tolist()
     for verdict, count in own["verdict"].value_counts().items():
-        assert f"{count} {verdict}" in page.text("#claims-view")
+        assert f"{verdict} {count}" in page.text("#claims-view")
     page.choose("document", "twopass")
     page.choose("verdict", "reversed")
     reversed_ones = own[(own["document"] == "twopass") & (own["verdict"] == "reversed")]

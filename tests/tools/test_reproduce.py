@@ -176,8 +176,15 @@ def test_a_named_machine_is_not_measured(project):
     assert files(project.committed) == before
     assert (project.folder / "out" / "committed" / "other" / "verdicts.csv").exists()
 
+    page = project.folder / "out" / "report.html"
+    assert page.read_text() == "page\n" and "`report.html`: " in (page.parent / "index.md").read_text()
+    page.write_text("kept\n")  # nothing that it is made of changes
     shutil.rmtree(project.folder / "out" / "figures")
     assert project.run("--machine", "other").returncode == 0 and (project.folder / "out" / "figures").is_dir()
+    assert page.read_text() == "kept\n"
+    with (project.committed / "other" / "machine.json").open("a") as file:
+        file.write("\n")
+    assert project.run("--machine", "other").returncode == 0 and page.read_text() == "page\n"
 
 
 def test_two_committed_machines_are_compared(project):

@@ -179,13 +179,13 @@ def packages(tmp_path):
     play("sudo", "exit 1")
     play("id", "echo 1000")
 
-    def run(*entries, root=False, sudo=False):
+    def run(*entries, root=False, sudo=False, function="packages"):
         if root:
             play("id", "echo 0")
         if sudo:
             play("sudo", '[[ $1 != -n ]] || shift\n"$@"')
         words = " ".join(f"'{entry}'" for entry in entries)
-        done = subprocess.run(["bash", "-c", f'source tools/steps.sh && packages {words}; echo "$? $did"'],
+        done = subprocess.run(["bash", "-c", f'source tools/steps.sh && {function} {words}; echo "$? $did"'],
                               env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}, cwd=tmp_path,
                               capture_output=True, text=True)
         calls = tmp_path / "apt-calls"
@@ -209,6 +209,12 @@ def test_without_rights_it_prints_the_one_line_to_run(packages):
 def test_with_rights_it_installs_what_is_missing_alone(packages, rights):
     done, calls = packages("there: true", "first: false", **rights)
     assert done.stdout.startswith("0 installed: first") and calls[0] == "update" and calls[-1].endswith(" first")
+
+
+def test_without_a_browser_its_tests_are_skipped_and_nothing_fails(packages):
+    """Whether or not this machine has one."""
+    done, _ = packages(function="browser_packages")
+    assert done.stdout.startswith(("0 left out: tests of the report", "0 reused: ")) and done.stderr == ""
 
 
 @pytest.mark.parametrize("script", ["check", "reproduce"])
