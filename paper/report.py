@@ -122,8 +122,8 @@ def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) ->
     for path in sorted(folder.glob("*.samples.csv*")):
         size = path.stat().st_size
         if size > LARGEST_SAMPLES:
-            missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are not "
-                           "in the page")
+            missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are "
+                           "not in the page")
             continue
         of = attempt(lambda path: joined(samples_of(path, key, wanted), each), path)
         if of is None or not len(of["row"]):

@@ -641,28 +641,28 @@ function showChoices() {
         box.checked = shownFolders().includes(f);
         return make("label", {class: "check"}, box, make("span", {}, f.name));
       })));
-    place.append(choose("compare", "compare",
-      [
-        ["", "side by side"],
-        ...shownFolders().map(f => /** @type {[string, string]} */ ([f.name, `as a ratio to ${f.name}`]))
-      ],
-      state.compare, word => again(() => {
-        state.compare = word;
-      }),
+  }
+  if (shownFolders().length > 1) {
+    const ways = shownFolders().map(f => /** @type {[string, string]} */ ([f.name, `as a ratio to ${f.name}`]));
+    place.append(choose("compare", "compare", [["", "side by side"], ...ways], state.compare, word => again(() => {
+      state.compare = word;
+      state.scale = "";
+    }),
       true));
   }
   for (const [name, words] of options)
     if (words.length > 1 || ["experiment", "operation", "element_type", "timing_mode", "cache_state"].includes(name))
-      place.append(
-        choose(name, nameOfColumn(name), words.map(w => [w, name === "experiment" ? w : labelOf(w)]), state.choice[name], word => again(() => {
+      place.append(choose(name, nameOfColumn(name), words.map(w => [w, name === "experiment" ? w : labelOf(w)]),
+        state.choice[name], word => again(() => {
           state.choice[name] = word;
           if (name === "experiment") state.series = null;
         }),
-          name === "experiment"));
-  place.append(choose("value", "show", here.map(v => [v, VALUES[v].label]), state.value, word => again(() => {
-    state.value = word;
-    state.scale = "";
-  })));
+        name === "experiment"));
+  if (!state.compare)
+    place.append(choose("value", "show", here.map(v => [v, VALUES[v].label]), state.value, word => again(() => {
+      state.value = word;
+      state.scale = "";
+    })));
   place.append(choose(
     "scale", "axis", [["log", "logarithmic"], ["linear", "linear"]], isLog() ? "log" : "linear", word => again(() => {
       state.scale = word;
@@ -773,7 +773,7 @@ function showChart() {
                                                               here[0] ?? "time";
   if (!sizesHere().map(String).includes(state.size)) state.size = String(sizesHere().at(-1) ?? "");
   if (!keys().includes(state.base)) state.base = hasRecorded() ? RECORDED : keys()[0] ?? "";
-  if (!shownFolders().some(f => f.name === state.compare)) state.compare = "";
+  if (shownFolders().length < 2 || !shownFolders().some(f => f.name === state.compare)) state.compare = "";
   if (state.series) state.series = state.series.filter(key => keys().includes(key));
   assignSlots();
   selectPoints();

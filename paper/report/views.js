@@ -355,9 +355,8 @@ function show() {
   writeFragment();
 }
 
-if (!DecompressionStream) {
-  $("banners").append(make("p", {class: "banner"}, "This browser is too old for the page: it needs one of 2023 or newer."));
-}
+if (!DecompressionStream)
+  $("banners").append(make("p", {class: "banner"}, "This browser is too old: the page needs one of 2023 or newer."));
 await load();
 document.title = `${folders.map(f => f.name).join(", ")}: reductio`;
 $("title").textContent = `reductio: ${

@@ -42,7 +42,8 @@ def hostile(tmp_path_factory):
                  timing={"device": {"launch_floor_s": p}}, gpu_state_at_end=p) for p in PAYLOADS]
     (folder / "machine.json").write_text(json.dumps(
         {**synthetic.MACHINE, "machine": PAYLOADS[0], "os": PAYLOADS[1] + "\u2028", "runs": runs,
-         "gpu": dict.fromkeys(gpu, PAYLOADS[2]), "build": dict.fromkeys(build, PAYLOADS[3]), "__proto__": {"polluted": 1}}))
+         "gpu": dict.fromkeys(gpu, PAYLOADS[2]), "build": dict.fromkeys(build, PAYLOADS[3]),
+         "__proto__": {"polluted": 1}}))
     catalog = [dict(dict.fromkeys("variant title cites thread block grid group".split(), p), kind="document",
                     base_of="", default_settings="", operations="sum", document_n="") for p in PAYLOADS]
     synthetic.write_csv(folder / "catalog.csv", catalog)

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+import shutil
 import time
 import xml.etree.ElementTree
 
@@ -240,6 +241,64 @@ def test_samples_of_a_point(page, h200, rows):
     assert dots == 12, "one for each context"
 
 
+def test_every_sample_where_the_page_holds_all(page, tmp_path):
+    import report
+
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("cpu.csv", "cpu.samples.csv.gz", "machine.json"):
+        shutil.copy(RESULTS / "cpu-intel-xeon" / name, folder)
+    table = pd.read_csv(folder / "cpu.samples.csv.gz")
+    of = table[(table["variant"] == "eigen/sum") & (table["element_type"] == "f32") & (table["n"] == 2**20) &
+               (table["cache_state"] == "warm") & (table["operation"] == "sum")].iloc[0]
+    times = [float(t) for t in of["time_s"].split()]
+    path = tmp_path / "all.html"
+    path.write_text(report.make([folder], "all")[0])
+    page.open(path, f"#s=eigen/sum&point=mine {2**20} eigen/sum")
+    assert page.text("#samples .hint") == f"{len(times)} samples of {len(set(of['allocation'].split()))} contexts."
+    assert page.js("return document.querySelectorAll('#samples figure:nth-child(2) circle').length") == len(times)
+
+
+def test_a_banner_where_times_may_mislead(page, tmp_path):
+    import report
+    import synthetic
+
+    rows = [synthetic.timed(1e-6, n=2**10, variant="cub/sum", n_rejected=3),
+            synthetic.row(n=2**10, variant="cub/sum", device="sim")]
+    runs = [{"experiment": "comparison", **more} for more in (
+        {"memory_idle_at_start": False}, {"times_memory_stayed_busy": 2}, {"interrupted": "by hand"},
+        {"gpu_state_at_end": {"throttle_reasons": "power"}}, {"host_cpu": {"samples": 100, "on_busy_cpu": 11}})]
+    build = {**synthetic.MACHINE["build"], "build_type": "Debug", "git_dirty": True}
+    machine = {**synthetic.MACHINE, "runs": runs, "build": build}
+    folder = synthetic.write_folder(tmp_path / "mine", rows, machine=machine)
+    path = tmp_path / "page.html"
+    path.write_text(report.make([folder])[0])
+    page.open(path)
+    told = page.texts("#banners p")
+    for word in ("Debug", "uncommitted", "busy when these runs began", "stayed busy", "interrupted",
+                 "throttled at the start or end", "No core was quiet", "At 1 point samples were discarded", "1 row of the simulated device"):
+        assert [line for line in told if word in line], word
+    assert len(told) == 9
+
+    good = synthetic.write_folder(tmp_path / "good", [synthetic.timed(1e-6, n=2**10, variant="cub/sum")])
+    path.write_text(report.make([good])[0])
+    page.open(path)
+    assert page.texts("#banners p") == []
+
+
+def test_the_keyboard_reaches_every_variant(page, h200):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    page.open(h200)
+    page.js("document.querySelector('#variants button').focus()")
+    ActionChains(page.driver).send_keys(Keys.TAB, Keys.ENTER).perform()
+    first, second = page.js("return [...document.querySelectorAll('#variants button')].map(b => b.dataset.key)")[:2]
+    assert {first, second} <= set(page.pressed()) and page.js("return document.activeElement.dataset.key") == second
+    ActionChains(page.driver).key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
+    assert page.pressed() == [second]
+
+
 def test_saving_what_is_shown(page, h200, rows):
     page.open(h200)
     table = list(csv.DictReader(io.StringIO(saved(page, "save-csv").decode())))
@@ -286,7 +345,11 @@ def test_the_conditions_are_those_of_machine_json(page, h200):
 def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
     import report
 
-    folders = [RESULTS / "nvidia-h200", RESULTS / "nvidia-h100-80gb-hbm3"]
+    folders = [tmp_path / "nvidia-h200", tmp_path / "nvidia-h100-80gb-hbm3"]
+    for folder in folders:
+        folder.mkdir()
+        for name in ("catalog.csv", "comparison.csv.gz", "machine.json"):
+            shutil.copy(RESULTS / folder.name / name, folder)
     path = tmp_path / "two.html"
     path.write_text(report.make([*folders, RESULTS / "nvidia-h100-releases"], "none")[0])
     page.open(path)
@@ -295,12 +358,15 @@ def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
     page.wait("document.querySelector('#table td')")
     times = {size_of(line[0]): [numbers(text)[0] for text in line[1:]] for line in page.js(CELLS, "#table")}
     page.choose("compare", "nvidia-h100-80gb-hbm3")
+    assert page.options("value") == [], "a ratio is all there is to show"
     ratios = {size_of(line[0]): numbers(line[1]) for line in page.js(CELLS, "#table")}
     assert len(ratios) == 21
     for n, (ratio, low, high) in ratios.items():
         assert ratio == pytest.approx(times[n][1] / times[n][0], rel=0.01) and low <= ratio <= high
     page.js("document.getElementById('folder-1').click()")
-    assert page.options("compare") == ["", "nvidia-h200"] and "H100" not in page.text("#caption")
+    assert page.options("compare") == [], "of one folder there is nothing to compare"
+    assert "H100" not in page.text("#caption")
+    assert page.options("value")
     page.js("document.getElementById('view-conditions').click()")
     assert page.text("#conditions-view table").startswith("\tnvidia-h200")
     assert "theoretical peak" in page.text("#conditions-view table")
