@@ -18,8 +18,10 @@ using namespace device;
 
 tuned::Choice launch_choice(const Settings& s) {
   const std::string& reading = s.text("reading");
-  return {reading != "auto", reading == "tiled" ? tuned::Reading::tiled : tuned::Reading::strided, s.count("vectors"),
-          s.count("per-sm")};
+  tuned::Choice choice{reading != "auto", tuned::Reading::strided, s.count("vectors"), s.count("per-sm")};
+  if (reading == "tiled") choice.reading = tuned::Reading::tiled;
+  if (reading == "claimed") choice.reading = tuned::Reading::claimed;
+  return choice;
 }
 
 template <class In, class Acc>
@@ -56,7 +58,7 @@ const Register exact_sum(
      .how = {.thread = "16-byte loads, sums without rounding", .block = "digits", .grid = "packed atomics"},
      .operations = {Operation::sum, Operation::wide_sum},
      .types = {ElementType::f32, ElementType::f64},
-     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled"}, "auto"),
+     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "claimed"}, "auto"),
                   Tunable::choice("vectors", {"1", "4", "8"}, "4"),
                   Tunable::choice("per-sm", {"0", "1", "2", "4"}, "4"), Tunable::choice("parts", {"1", "3"}, "1")},
      .persistent_state = tuned::persistent_state,

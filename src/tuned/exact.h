@@ -490,6 +490,20 @@ class ExactFinish {
   }
 };
 
+/// Thread t's share of the elements before the first vector and behind the last, with -0 beside them; else `instead`.
+template <class In>
+__device__ uint4 with_ends(const Share<In>& in, unsigned t, const uint4& instead) {
+  if (t >= in.head_count && t >= in.tail_count) return instead;
+  Vector<In> v;
+  const uint4 none = negative_zeros<In>();
+  memcpy(&v, &none, sizeof v);
+  if (t < in.head_count) v.lane[0] = in.head[t];
+  if (t < in.tail_count) v.lane[1] = in.tail[t];
+  uint4 bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+
 /// Blocks take tiles of `vectors` vectors a thread in turn; all threads share what is less than a round.
 template <unsigned Block, int Vectors>
 struct ExactTiles {
@@ -525,18 +539,46 @@ struct ExactTiles {
     }
   }
 
- private:
-  template <class In>
-  static __device__ uint4 with_ends(const Share<In>& in, unsigned t, const uint4& instead) {
-    if (t >= in.head_count && t >= in.tail_count) return instead;
-    Vector<In> v;
-    const uint4 none = negative_zeros<In>();
-    memcpy(&v, &none, sizeof v);
-    if (t < in.head_count) v.lane[0] = in.head[t];
-    if (t < in.tail_count) v.lane[1] = in.tail[t];
-    uint4 bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
+};
+
+/// The same by dynamic scheduling: warps claim 16 KiB at a time, so that none waits for another. The rest and the ends
+/// are one more piece. As Claimed (tuned/reading.h), whose counter this uses.
+struct ExactClaims {
+  static constexpr unsigned block = 512;
+  static constexpr int vectors = 8;
+  static constexpr unsigned tiles = 4;  ///< of a piece
+  GlobalPtr<std::uint64_t> claims;
+
+  template <class In, class Take>
+  __device__ void each(const Share<In>& in, const Take& take) const {
+    constexpr std::int64_t tile = 32 * vectors;
+    const auto whole = static_cast<unsigned>(in.vectors / (tiles * tile));
+    const unsigned pieces = whole + (whole * tiles * tile < in.vectors || in.has_ends());
+    const unsigned lane = threadIdx.x % 32, warps = gridDim.x * (block / 32);
+    std::uint64_t number = 0;
+    unsigned turn = 0;
+    for (unsigned piece = blockIdx.x * (block / 32) + threadIdx.x / 32; piece < pieces;) {
+      // The answer arrives while the piece is read.
+      if (turn == 0 && lane == 0) number = device::atomicAdd(claims, 1);
+      const std::int64_t first = (piece * std::int64_t{tiles} + turn) * tile + lane;
+      uint4 v[vectors];
+      if (piece < whole) {
+        const auto from = in.body + first;
+        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + 32 * u);
+      } else {
+        for (int u = 0; u < vectors; ++u) {
+          v[u] = negative_zeros<In>();
+          if (first + 32 * u < in.vectors) v[u] = __ldg(in.body + (first + 32 * u));
+        }
+        if (turn == tiles) v[0] = with_ends(in, lane, v[0]);
+      }
+      take(v);
+      if (++turn < (piece < whole ? tiles : tiles + 1)) continue;
+      turn = 0;
+      // There is one claim for each piece, so the last one is known and resets the counter.
+      if (lane == 0 && number == pieces - 1) store_relaxed(claims, std::uint64_t{0});
+      piece = warps + static_cast<unsigned>(__shfl_sync(whole_warp, number, 0));
+    }
   }
 };
 
@@ -599,7 +641,9 @@ class ExactReduction {
     launch.overlaps = overlaps_;
     const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), SIZE_MAX);
     const ExactFinish finish{workspace, exact_result(out), n_ == 0};
-    if (shape_.reading == Reading::strided)
+    if (shape_.reading == Reading::claimed)
+      device::launch<add_exactly<In, ExactClaims>>(launch, share, ExactClaims{workspace + claims_word}, finish);
+    else if (shape_.reading == Reading::strided)
       device::launch<add_exactly<In, ExactTiles<256, 4>>>(launch, share, ExactTiles<256, 4>(), finish);
     else
       device::launch<add_exactly<In, ExactTiles<512, 8>>>(launch, share, ExactTiles<512, 8>(), finish);
@@ -611,7 +655,6 @@ class ExactReduction {
   static LaunchShape shape_for(std::size_t n, Gpu gpu, const Choice& choice) {
     gpu.most_cluster_blocks = 0;
     LaunchShape shape = launch_shape(n * sizeof(In), FinishedBy::words, gpu, choice);
-    if (shape.reading == Reading::claimed) shape.reading = Reading::tiled;
     if (shape.grid > ExactFinish::most_blocks) shape.grid = ExactFinish::most_blocks;
     return shape;
   }

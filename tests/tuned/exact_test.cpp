@@ -23,7 +23,7 @@ using tuned::exact::Partial;
 
 constexpr tuned::Gpu gpu_of_six{6, 2048};
 constexpr tuned::Choice many_blocks{true, tuned::Reading::strided, 1, 1},
-    large_tiles{true, tuned::Reading::tiled, 1, 1};
+    large_tiles{true, tuned::Reading::tiled, 1, 1}, claimed_pieces{true, tuned::Reading::claimed, 1, 1};
 
 template <class T>
 std::uint64_t bits_of_number(T x) {
@@ -150,7 +150,7 @@ void same_as_core() {
     at_one.insert(at_one.end(), values.begin(), values.end());
     const auto in = on_device(at_one);
     const GlobalPtr<const T> from = in.ptr() + 1;
-    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, large_tiles}) {
+    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, large_tiles, claimed_pieces}) {
       const tuned::ExactReduction<T> call(values.size(), gpu_of_six, choice);
       call(from, out.ptr(), workspace.ptr(), nullptr);
       EXPECT_TRUE(is_right(on_host(out)[0])) << on_host(out)[0] << ", not " << want;
