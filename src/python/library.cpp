@@ -11,6 +11,7 @@
 #include "experiments/cli/plugins.h"
 #include "plugin/load.h"
 #include "python/sum.h"
+#include "tuned/partial.h"
 #define REDUCTIO_WITHOUT_MACROS
 #include "plugin/include/reductio/plugin.h"
 
@@ -68,5 +69,21 @@ void reductio_load_python_by(const char* (*loader)(const char*)) { reductio::cli
 /// first call on a stream allocates its workspace.
 const char* reductio_sum(std::uint32_t type, const void* in, std::uint64_t n, void* out, void* stream) {
   return error_of([&] { reductio::sum_on_gpu(type, in, static_cast<std::size_t>(n), out, stream); });
+}
+
+/// The exact sum, rounded once, likewise.
+const char* reductio_exact_sum(std::uint32_t type, const void* in, std::uint64_t n, void* out, void* stream) {
+  return error_of([&] { reductio::exact_sum_on_gpu(type, in, static_cast<std::size_t>(n), out, stream); });
+}
+
+/// The same bits of n floats (size 4) or doubles (8) in the host's memory, as a double.
+double reductio_exact_sum_on_host(const void* in, std::uint64_t n, std::uint32_t size) {
+  reductio::tuned::exact::Partial sum;
+  if (size == sizeof(double)) {
+    add(sum, static_cast<const double*>(in), n);
+    return sum.rounded<double>();
+  }
+  add(sum, static_cast<const float*>(in), n);
+  return sum.rounded<float>();
 }
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "tuned/exact.h"
 #include "tuned/tuned.h"
 #define REDUCTIO_WITHOUT_MACROS
 #include "plugin/include/reductio/plugin.h"
@@ -50,6 +51,12 @@ void sum(const void* in, std::size_t n, void* out, void* stream) {
   tuned::Reduction<In, Acc>(n, p.gpu)(static_cast<const In*>(in), static_cast<Acc*>(out), p.workspace, stream);
 }
 
+template <class T>
+void exact_sum(const void* in, std::size_t n, void* out, void* stream) {
+  const Prepared& p = prepared(stream);
+  tuned::exact_sum(static_cast<const T*>(in), n, static_cast<T*>(out), p.workspace, p.gpu, stream);
+}
+
 }  // namespace
 
 void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream) {
@@ -63,6 +70,12 @@ void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, vo
     case REDUCTIO_F64: return sum<double, double>(in, n, out, stream);
     default: throw UsageError("unknown element type " + std::to_string(type));
   }
+}
+
+void exact_sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream) {
+  if (type == REDUCTIO_F32) return exact_sum<float>(in, n, out, stream);
+  if (type == REDUCTIO_F64) return exact_sum<double>(in, n, out, stream);
+  throw UsageError("exact_sum takes f32 and f64");
 }
 
 }  // namespace reductio

@@ -201,4 +201,83 @@ struct Partial {
 };
 static_assert(sizeof(Partial) == 512, "what is sent from process to process");
 
+/// What the sum of an array on the host is made of. Blocks of 1024 elements whose exponents are close are added up in
+/// double lanes, exactly: floats as they are, doubles split in two as tuned/exact.h does it.
+template <class T>
+class HostBlock {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  using Limits = std::numeric_limits<T>;
+  static constexpr std::size_t lanes = 16;
+  static constexpr int log2_of_chain = 6;
+
+ public:
+  static constexpr std::size_t elements = lanes << log2_of_chain;
+
+  /// Whether it could be added so.
+  static bool add(const T* x, Partial& sum) {
+    constexpr Bits largest = std::numeric_limits<Bits>::max();
+    Bits most[lanes] = {}, least[lanes];  // of |x| as bits; zeros do not count for the least
+    for (Bits& l : least) l = largest;
+    for (std::size_t i = 0; i < elements; i += lanes)
+      for (std::size_t k = 0; k < lanes; ++k) {
+        Bits size;
+        std::memcpy(&size, x + i + k, sizeof size);
+        size &= largest;
+        most[k] = size > most[k] ? size : most[k];
+        const Bits or_none = size == 0 ? largest : size;
+        least[k] = or_none < least[k] ? or_none : least[k];
+      }
+    for (std::size_t k = 1; k < lanes; ++k) {
+      most[0] = most[k] > most[0] ? most[k] : most[0];
+      least[0] = least[k] < least[0] ? least[k] : least[0];
+    }
+    const int highest = exponent(most[0]), lowest_bit = exponent(least[0]) - Limits::digits + 1;
+    if (most[0] == 0 || highest >= Limits::max_exponent) return false;
+    return add_within(x, highest + 1, lowest_bit, sum);
+  }
+
+ private:
+  static int exponent(Bits size) {
+    const auto field = static_cast<int>(size >> (Limits::digits - 1));
+    return (field > 1 ? field : 1) + Limits::min_exponent - 2;
+  }
+  /// All elements are below 2^top and multiples of 2^lowest_bit.
+  static bool add_within(const float* x, int top, int lowest_bit, Partial& sum) {
+    if (lowest_bit < top + log2_of_chain - 53) return false;
+    double of_lane[lanes] = {};
+    for (std::size_t i = 0; i < elements; i += lanes)
+      for (std::size_t k = 0; k < lanes; ++k) of_lane[k] += static_cast<double>(x[i + k]);
+    for (const double s : of_lane) sum.add(s);
+    return true;
+  }
+  static bool add_within(const double* x, int top, int lowest_bit, Partial& sum) {
+    const int unit = top + log2_of_chain - 52;  // of the high parts
+    if (lowest_bit < unit + log2_of_chain - 53 || top > 1000 || top < -900) return false;
+    const double splitter =
+        number_of<double>(static_cast<std::uint64_t>(unit + 52 + 1023) << 52 | std::uint64_t{1} << 51);  // 1.5 * 2^
+    double high[lanes] = {}, rest[lanes] = {};
+    for (std::size_t i = 0; i < elements; i += lanes)
+      for (std::size_t k = 0; k < lanes; ++k) {
+        const double part = (x[i + k] + splitter) - splitter;
+        high[k] += part;
+        rest[k] += x[i + k] - part;
+      }
+    for (const double s : high) sum.add(s);
+    for (const double s : rest) sum.add(s);
+    return true;
+  }
+};
+
+/// Adds n floats or doubles on the host, without rounding. One thread; others may add their shares to Partials of their
+/// own. Compile it without -ffast-math.
+template <class T>
+void add(Partial& sum, const T* x, std::size_t n) {
+  using Block = HostBlock<T>;
+  std::size_t i = 0;
+  for (; n - i >= Block::elements; i += Block::elements)
+    if (!Block::add(x + i, sum))
+      for (std::size_t k = 0; k < Block::elements; ++k) sum.add(static_cast<double>(x[i + k]));
+  for (; i < n; ++i) sum.add(static_cast<double>(x[i]));
+}
+
 }  // namespace reductio::tuned::exact

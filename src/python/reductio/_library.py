@@ -84,8 +84,11 @@ def library() -> ctypes.CDLL:
     loaded.reductio_add.restype = c_char_p
     loaded.reductio_load_python_by.argtypes = [LoadFile]
     loaded.reductio_load_python_by.restype = None
-    loaded.reductio_sum.argtypes = [c_uint32, c_void_p, c_uint64, c_void_p, c_void_p]
-    loaded.reductio_sum.restype = c_char_p
+    for total in (loaded.reductio_sum, loaded.reductio_exact_sum):
+        total.argtypes = [c_uint32, c_void_p, c_uint64, c_void_p, c_void_p]
+        total.restype = c_char_p
+    loaded.reductio_exact_sum_on_host.argtypes = [c_void_p, c_uint64, c_uint32]
+    loaded.reductio_exact_sum_on_host.restype = ctypes.c_double
     _library = loaded
     return loaded
 

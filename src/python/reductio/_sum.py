@@ -1,4 +1,4 @@
-"""reductio.sum: the project's own sum on arrays of torch, CuPy and whoever speaks __cuda_array_interface__."""
+"""reductio.sum and exact_sum: the project's own sums on arrays of torch, CuPy and whoever speaks __cuda_array_interface__."""
 
 from __future__ import annotations
 
@@ -19,7 +19,33 @@ def sum(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
 
     Returns `out`, on which the work may not have ended. The first call on a stream allocates 0.3 MB there, so make one
     before a CUDA graph is captured. Raises Error for another array."""
+    return _summed("reductio_sum", TYPES, x, out, stream)
+
+
+def exact_sum(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
+    """The real sum of all elements of `x`, f32 or f64, rounded once: the same bits on every GPU and CPU, in any order.
+
+    Arguments and result are those of `sum`. `x` may also be a contiguous array of numpy; then a number of its type
+    returns, added up by one thread, and there is no `out` and no stream."""
+    if hasattr(x, "__array_interface__") and not hasattr(x, "__cuda_array_interface__"):
+        if out is not None or stream is not None:
+            raise Error("the exact sum of an array in host memory returns; it takes no out= and no stream=")
+        type = _arrays.NAMES.get(str(x.dtype))
+        if type not in EXACT:
+            raise Error(f"exact_sum takes f32 and f64; the array has {x.dtype}")
+        if not x.flags.c_contiguous:
+            raise Error("the array is not contiguous; x.copy() is")
+        return x.dtype.type(library().reductio_exact_sum_on_host(x.ctypes.data, x.size, x.itemsize))
+    return _summed("reductio_exact_sum", EXACT, x, out, stream)
+
+
+EXACT = ("f32", "f64")
+
+
+def _summed(function: str, types, x: Any, out: Any, stream: int | None) -> Any:
     type, pointer, n, device = _arrays.described(x)
+    if type not in types:
+        raise Error(f"{function.removeprefix('reductio_')} takes {' and '.join(types)}; the array has {type}")
     owner = x.__class__.__module__.split(".")[0]
     result_type = RESULTS.get(type, type)
     if stream is None:
@@ -32,7 +58,7 @@ def sum(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
     if where != device:
         raise Error(f"out is on GPU {where[1]}, x on GPU {device[1]}")
     with _on(owner, device[1]):
-        error = library().reductio_sum(TYPES[type], pointer, n, target, stream)
+        error = getattr(library(), function)(TYPES[type], pointer, n, target, stream)
     if error:
         raise Error(error.decode())
     return out
