@@ -120,7 +120,7 @@ def test_one_case_of_every_check_is_run_by_its_name(reductio):
 @pytest.mark.parametrize("arguments, said", [
     (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, random"),
     (["--check", "twice"],
-     "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, calls, settings, chain, fault"),
+     "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, calls, many-calls, settings, chain, fault"),
     (["--check", "chain", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
      "the additions of a chain are counted on the simulated device alone"),
     (["--check", "settings", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
