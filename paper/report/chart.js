@@ -654,7 +654,7 @@ function showChoices() {
     if (words.length > 1 || ["experiment", "operation", "element_type", "timing_mode", "cache_state"].includes(name))
       place.append(choose(name, nameOfColumn(name), words.map(w => [w, name === "experiment" ? w : labelOf(w)]),
         state.choice[name], word => again(() => {
-          state.choice[name] = word;
+          state.asked[name] = word;
           if (name === "experiment") state.series = null;
         }),
         name === "experiment"));
@@ -774,7 +774,6 @@ function showChart() {
   if (!sizesHere().map(String).includes(state.size)) state.size = String(sizesHere().at(-1) ?? "");
   if (!keys().includes(state.base)) state.base = hasRecorded() ? RECORDED : keys()[0] ?? "";
   if (shownFolders().length < 2 || !shownFolders().some(f => f.name === state.compare)) state.compare = "";
-  if (state.series) state.series = state.series.filter(key => keys().includes(key));
   assignSlots();
   selectPoints();
   showChoices();

@@ -134,16 +134,19 @@ function pairs(/** @type {Folder} */ folder, /** @type {number} */ base, /** @ty
 // ---------------------------------------------------------------------------------------------------- state
 
 /**
- * @type {{view: string, value: string, base: string, compare: string, choice: Record<string, string>, series:
- *   string[]?,
- *          only: string[]?, point: string, scale: string, size: string, releases: Record<string, string>, claims:
- * Record<string, string>}}
+ * `asked`: what the reader chose of columns; `choice`: the same where there are such rows, else the usual.
+ * `series`: the chosen variants; null: the first view's. `only`: the chosen folders; null: all.
+ *
+ * @type {{view: string, value: string, base: string, compare: string, point: string, scale: string, size: string,
+ *   asked: Record<string, string>, choice: Record<string, string>, series: string[]?, only: string[]?,
+ *   releases: Record<string, string>, claims: Record<string, string>}}
  */
 const state = {
   view: "chart",
   value: "",
   base: "",
   compare: "",
+  asked: {},
   choice: {},
   series: null,
   only: null,
@@ -189,9 +192,9 @@ function readFragment() {
   const said = new URLSearchParams(location.hash.slice(1));
   for (const name of SIMPLE) /** @type {any} */
     (state)[name] = said.get(name) ?? "";
-  state.choice = {};
+  state.asked = {};
   for (const name of ["experiment", ...header.keys])
-    if (said.has(name)) state.choice[name] = said.get(name) ?? "";
+    if (said.has(name)) state.asked[name] = said.get(name) ?? "";
   for (const part of /** @type {("claims" | "releases")[]} */ (["claims", "releases"]))
     for (const name of Object.keys(state[part])) state[part][name] = said.get(`${part}_${name}`) ?? "";
   state.series = said.has("s") ? said.getAll("s").filter(key => key) : null;
@@ -224,7 +227,7 @@ function selectRows() {
           counts.set(word, (counts.get(word) ?? 0) + 1);
         }
     }
-    const words = [...counts.keys()].sort(d3.ascending), told = state.choice[name];
+    const words = [...counts.keys()].sort(d3.ascending), told = state.asked[name];
     const most = d3.greatest(words, w => counts.get(w)) ?? "";
     // The usual word, unless nearly all rows have another.
     const usual = (PREFERRED[name] ?? []).find(w => counts.get(w) > counts.get(most) / 6);
@@ -299,7 +302,11 @@ function byDefault() {
   return all.filter(key => chosen.has(key)).slice(0, 14);
 }
 
-const chosenKeys = () => state.series ?? byDefault();
+/** Those of the chosen variants that are there; where none of them is, the first view's. */
+function chosenKeys() {
+  const all = keys(), chosen = state.series?.filter(key => all.includes(key));
+  return chosen && (chosen.length || !state.series?.length) ? chosen : byDefault();
+}
 const RECORDED = "";
 
 /** Whose rows the speedups are over: the recorded base, or any other of the selection. */

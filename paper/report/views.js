@@ -358,6 +358,7 @@ function show() {
 if (!DecompressionStream)
   $("banners").append(make("p", {class: "banner"}, "This browser is too old: the page needs one of 2023 or newer."));
 await load();
+$("loading").remove();
 document.title = `${folders.map(f => f.name).join(", ")}: reductio`;
 $("title").textContent = `reductio: ${
     [...new Set(folders.map(f => machineOf(f, "gpu.name") ?? machineOf(f, "cpu.model") ?? f.name))].join(", ")}`;

@@ -19,6 +19,7 @@ def h200(tmp_path_factory):
     for name in ("catalog.csv", "levels.csv", "limits.csv", "machine.json", "narrow.csv", "verdicts.csv"):
         shutil.copy(RESULTS / "nvidia-h200" / name, folder)
     for name, part in (("comparison.csv.gz", ",(sum|sum_of_squares),(f32|f64),|,refused,|^schema_version"),
+                       ("accuracy.csv.gz", ",random,|^schema_version"),
                        ("comparison.samples.csv.gz", ",(twopass/rolled|cub/sum),sum,f32,|^run_id")):
         with gzip.open(RESULTS / "nvidia-h200" / name, "rt") as file:
             (folder / name.removesuffix(".gz")).write_text("".join(filter(re.compile(part).search, file)))

@@ -109,6 +109,30 @@ def test_hovering_tells_the_numbers_of_the_csv(page, h200, rows, value, name, co
     assert page.facts("#point")["code"].startswith("src/kernels/")
 
 
+def test_errors_against_time(page, h200):
+    table = pd.read_csv(RESULTS / "nvidia-h200" / "accuracy.csv.gz", low_memory=False)
+    table = table[(table["dataset"] == "random") & (table["cache_state"] == "warm")]
+    page.open(h200, f"#experiment=accuracy&cache_state=warm&value=error&size={2**20}")
+    seen = {}
+    for name in ("ArrowRight", *["ArrowUp"] * (len(page.pressed()) - 1)):
+        page.key(name)
+        facts = page.facts("#tip")
+        assert facts["n"] == "2^20"
+        seen[key_of(page, page.text("#tip strong"))] = facts["error"], numbers(facts["time"])[0]
+    assert len(seen) > 2
+    for key, (error, time_us) in seen.items():
+        of = row_of(table, key, 2**20)
+        exact = of["abs_error"] / of["sum_of_magnitudes"]
+        assert error == "exact" if not exact else float(error) == pytest.approx(exact, rel=0.01)
+        assert time_us == pytest.approx(1e6 * of["time_median_s"], rel=0.01)
+    page.choose("size", str(2**28))
+    page.key("ArrowRight")
+    assert page.facts("#tip")["n"] == "2^28"
+    link, before = page.js("return location.hash"), page.texts("#plot text")
+    page.open(h200, link)
+    assert page.texts("#plot text") == before and page.console() == []
+
+
 def test_the_pointer_shows_the_nearest_point(page, h200):
     page.open(h200)
     page.key("ArrowRight", "ArrowRight")
@@ -178,6 +202,17 @@ def test_a_click_adds_and_a_shift_click_shows_one_alone(page, h200):
     page.variant(ROLLED, shift=True)
     assert page.pressed() == [ROLLED]
     assert set(page.texts("#plot text[fill='#332288']")) == {"twopass/rolled [second-launch]"}
+
+
+def test_a_chosen_variant_stays_chosen_where_it_is_not_measured(page, h200):
+    page.open(h200)
+    page.variant(ROLLED, shift=True)
+    page.choose("operation", "sum_of_squares")  # which it does not compute: the first view stands in
+    assert len(page.pressed()) > 1 and ROLLED not in page.pressed()
+    page.choose("operation", "sum")
+    assert page.pressed() == [ROLLED]
+    page.variant(ROLLED)
+    assert page.pressed() == [] and page.text("#plot") == "Choose a variant."
 
 
 def test_the_search_reads_titles_and_strategies(page, h200):
