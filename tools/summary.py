@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "paper"))
 
+import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
 import results as rs  # noqa: E402
@@ -199,10 +200,46 @@ def times_of_peers(folder: Path, corner: str, columns: list[tuple[str, int]]) ->
                     "l" + 2 * len(columns) * "r")
 
 
+def errors_of_floats(folder: Path) -> str:
+    """Error against time of sums of f32."""
+    return errors_and_times(folder, "f32")
+
+
+def errors_of_doubles(folder: Path) -> str:
+    """The same of f64."""
+    return errors_and_times(folder, "f64")
+
+
+def errors_and_times(folder: Path, kind: str) -> str:
+    from figures import frontier
+
+    points = frontier.points_of(rs.Results(folder).experiment("frontier"))
+    points = points[points["element_type"] == kind]
+    of = points.set_index(["call", "n", "dataset"])
+    small, large = sorted(points["n"].unique())
+
+    def ulps(value: float) -> str:
+        if value < 0.005:
+            return "0"
+        return f"{value:.2g}" if value < 100 else f"10^{np.log10(value):.0f}"
+
+    def cells(call: str) -> list[str]:
+        times = [of["time_median_s"].get((call, *at)) for at in ((small, "random"), (large, "random"), (large, "spread"))]
+        errors = [of["ulps"].get((call, large, dataset)) for dataset in frontier.SETS]
+        return [*map(microseconds, times), *map(ulps, errors)]
+
+    exponents = [int(n).bit_length() - 1 for n in (small, large)]
+    return markdown([kind, f"us, 2^{exponents[0]}", f"2^{exponents[1]}", "of spread data", "ulp, random", "spread",
+                     "ill-conditioned"],
+                    [[frontier.CALLS[call][0], *cells(call)] for call in frontier.CALLS if (points["call"] == call).any()],
+                    "l" + 6 * "r")
+
+
 # Page, the table's name, and what makes it.
 TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
-          ("docs/peers.md", "peers-by-type", peers_by_type))
+          ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/which_sum.md", "f32", errors_of_floats),
+          ("docs/which_sum.md", "f64", errors_of_doubles))
 
 
 def with_table(page: str, name: str, text: str, where: str = "README.md") -> str:
@@ -234,10 +271,16 @@ def peers_picture(folder: Path):
     return peers.draw(rs.Results(folder))
 
 
+def frontier_picture(folder: Path):
+    from figures import frontier
+
+    return frontier.draw(rs.Results(folder))
+
+
 # What draws each picture, and from which files.
 PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "catalog.csv", "machine.json")),
             "docs/tuned.png": (tuned_picture, ("tuned.csv", "machine.json")),
-            "docs/peers.png": (peers_picture, ("peers.csv",))}
+            "docs/peers.png": (peers_picture, ("peers.csv",)), "docs/frontier.png": (frontier_picture, ("frontier.csv",))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:

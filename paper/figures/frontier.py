@@ -29,7 +29,7 @@ CALLS = {
     "compensated/kahan": ("Kahan", PAIRS, "o"), "compensated/neumaier": ("Neumaier", PAIRS, "v"),
     "compensated/double-double": ("double-double", PAIRS, "s"), "compensated/in-double": ("f32 in f64", PAIRS, "D"),
     "tuned/sum": ("tuned", OURS, "o"), "tuned/sum wide_sum": ("tuned, f32 into f64", OURS, "s"),
-    "exact/sum": ("exact", OURS, "*")}
+    "exact/sum": ("exact", OURS, "*"), "exact/sum wide_sum": ("exact, f32 into f64", OURS, "P")}
 LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5, label="frontier")
 ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
 LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.5, 1.75, 0.42, 0.3, 1.16

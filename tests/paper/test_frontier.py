@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
+from project import SOURCE
 from synthetic import timed
 
 import results as rs
@@ -71,6 +72,13 @@ def test_an_unknown_sum_keeps_its_name_and_others_sizes_and_failures_are_left_ou
     figure = frontier.draw(folder_of(tmp_path / "m", rows))
     assert "mine/first-idea" in texts(figure) and "thrust" not in texts(figure)
     assert len(line(axes_of(figure, "frontier:f32:random"), "cub/sum")[0]) == 1
+
+
+def test_the_committed_one_is_legible_in_print():
+    figure = frontier.draw(rs.opened(SOURCE / "experiments" / "results" / "nvidia-h100-frontier"))
+    figure.draw_without_rendering()
+    legible_and_inside({"frontier": figure})
+    assert [a.get_gid() for a in figure.axes] == [f"frontier:{t}:{d}" for t in frontier.TYPES for d in frontier.SETS]
 
 
 def test_without_times_there_is_no_figure_and_a_folder_of_its_own_is_found(tmp_path):
