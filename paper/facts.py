@@ -500,6 +500,8 @@ FACTS = [
         longer(d, f"{v} wide_sum", v) for v in ("tuned/sum", "cub/sum")) < 1.01, OF_FRONTIER),
     Fact(WHICH, "Double-double takes <2.0> % longer than plain at 2^28", lambda d: 100 * (
         longer(d, "compensated/double-double", "compensated/plain") - 1), OF_FRONTIER),
+    Fact(WHICH, "Pairwise takes <12> % longer", lambda d: 100 * (
+        longer(d, "compensated/pairwise", "compensated/plain") - 1), OF_FRONTIER),
     Fact(WHICH, "double-double takes <0.4> % longer than plain.", lambda d: 100 * (
         longer(d, "compensated/double-double", "compensated/plain", "f64") - 1), OF_FRONTIER),
     Fact(WHICH, "On random data they take <2> % longer than `tuned` in `float` and <12> % in `double`", lambda d: [
