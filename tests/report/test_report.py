@@ -11,11 +11,6 @@ from browser import RESULTS
 from project import SOURCE
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, SOURCE / "paper" / "report.py", *map(str, arguments)], capture_output=True,
-                          text=True)
-
-
 @pytest.fixture
 def folder(tmp_path):
     """A small folder of a CPU's rows."""
@@ -24,7 +19,8 @@ def folder(tmp_path):
 
 
 def test_a_page_is_written(folder, tmp_path):
-    done = run(folder, "--out", tmp_path / "page.html")
+    done = subprocess.run([sys.executable, SOURCE / "paper" / "report.py", folder, "--out", tmp_path / "page.html"],
+                          capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith(f"{tmp_path}/page.html: mine, ") and done.stdout.count("\n") == 1
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
@@ -37,11 +33,12 @@ def test_a_page_is_written(folder, tmp_path):
     (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text()[:5000]), "cut while being written"),
     (lambda f: (f / "cpu.csv").write_bytes(b"\xff\xfe\x00"), "cannot be read"),
     (lambda f: shutil.rmtree(f), "is not a folder")])
-def test_a_folder_without_a_good_row_is_one_line(folder, tmp_path, spoil, told):
+def test_a_folder_without_a_good_row_is_one_line(folder, tmp_path, capsys, spoil, told):
     spoil(folder)
-    done = run(folder, "--out", tmp_path / "page.html")
-    assert done.returncode == 1 and done.stdout == "" and not (tmp_path / "page.html").exists()
-    assert done.stderr.startswith("reductio: ") and done.stderr.count("\n") == 1 and told in done.stderr
+    assert report.main([str(folder), "--out", str(tmp_path / "page.html")]) == 1
+    out, error = capsys.readouterr()
+    assert out == "" and not (tmp_path / "page.html").exists()
+    assert error.startswith("reductio: ") and error.count("\n") == 1 and told in error
 
 
 def test_what_cannot_be_read_beside_good_rows_is_named(folder):
