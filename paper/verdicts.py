@@ -192,11 +192,12 @@ def judge_order(results: Results, test: dict, n: int) -> Found:
     counted = [counter(results, test["file"], call, test["metric"], n) for call in calls]
     if "of" in test:
         # A rate of what is the same in all kernels is the time again, and goes with speed whatever they do.
-        amounts = [counter(results, test["file"], call, test["of"], n) for call in calls]
+        parts = [test["of"]] if isinstance(test["of"], str) else test["of"]
+        amounts = [sum(counter(results, test["file"], call, part, n) for part in parts) for call in calls]
         if max(amounts) <= (1 + test["effect"]) * min(amounts):
             apart = 100 * (max(amounts) / min(amounts) - 1)
-            raise Lacking(f"{len(amounts)} kernels have the same {test['of']}, to within {apart:.2g} %, so its rate is the "
-                          f"time again ({test['file']})")
+            raise Lacking(f"{len(amounts)} kernels have the same {' + '.join(parts)}, to within {apart:.2g} %, so the rate "
+                          f"is the time again ({test['file']})")
     speeds, tied = [1 / contrast(results, name, n).value for name in test["contrasts"]], test.get("tied", 0.0)
     tau = kendall(speeds, counted, tied)
     verdict = (HOLDS if tau >= test["holds"] else WEAKER if tau >= test["weaker"] else
