@@ -2,13 +2,15 @@
 ///
 ///   exact/sum  the real sum, rounded once: the same bits in any order, on any device, from any split
 ///
-/// reading=auto is what a user of the header gets; the other values, with `vectors` and `per-sm`, change the launch,
-/// and so who adds up what (tuned.cu). parts=3 adds up three parts of the input by calls of their own, without
+/// per-sm=auto is what a user of the header gets. The other values (blocks for each SM; 0: one block) and `vectors` (a
+/// thread's share, of 16 bytes each) change the launch, and so who adds up what. ahead=yes has a tile under way while
+/// the one before is added up (docs/tuning.md). parts=3 adds up three parts of the input by calls of their own, without
 /// rounding, and their sums by a fourth. None changes a bit of the result.
 
 #include <memory>
 
 #include "device/device.h"
+#include "device/wide.h"
 #include "tuned/exact.h"
 #include "tuned/prepared.h"
 
@@ -17,11 +19,8 @@ namespace {
 using namespace device;
 
 tuned::Choice launch_choice(const Settings& s) {
-  const std::string& reading = s.text("reading");
-  tuned::Choice choice{reading != "auto", tuned::Reading::strided, s.count("vectors"), s.count("per-sm")};
-  if (reading == "tiled") choice.reading = tuned::Reading::tiled;
-  if (reading == "claimed") choice.reading = tuned::Reading::claimed;
-  return choice;
+  const bool automatic = s.text("per-sm") == "auto";
+  return {!automatic, tuned::Reading::strided, s.count("vectors"), automatic ? 0 : s.count("per-sm")};
 }
 
 template <class In, class Acc>
@@ -29,7 +28,7 @@ std::unique_ptr<Plan> exact_plan(const Problem& p, const Settings& s, const Devi
   const tuned::Gpu gpu = tuned::gpu_of(device);
   const tuned::Choice choice = launch_choice(s);
   const auto workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words);
-  const tuned::ExactReduction<In> whole(p.n, gpu, choice);
+  const tuned::ExactReduction<In> whole(p.n, gpu, choice, s.text("ahead") == "yes");
   // Additions are of whole numbers. Only the result is rounded.
   PlanInfo info{.grid_blocks = whole.shape().grid, .block_threads = whole.shape().block, .longest_chain = 0,
                 .workspace_bytes = workspace.bytes()};
@@ -57,16 +56,20 @@ const Register exact_sum(
      .own_experiment = "compare",
      .how = {.thread = "16-byte loads, sums without rounding", .block = "digits", .grid = "packed atomics"},
      .operations = {Operation::sum, Operation::wide_sum},
-     .types = {ElementType::f32, ElementType::f64},
-     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "claimed"}, "auto"),
-                  Tunable::choice("vectors", {"1", "4", "8"}, "4"),
-                  Tunable::choice("per-sm", {"0", "1", "2", "4"}, "4"), Tunable::choice("parts", {"1", "3"}, "1")},
+     .types = {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16},
+     .tunables = {Tunable::choice("per-sm", {"auto", "0", "1", "2", "3", "4", "8"}, "auto"),
+                  Tunable::choice("vectors", {"1", "4", "16"}, "4"), Tunable::choice("parts", {"1", "3"}, "1"),
+                  Tunable::choice("ahead", {"yes", "no"}, "no")},
      .persistent_state = tuned::persistent_state,
      .determinism = Determinism::always},
     [](const Problem& p, const Settings& s, const DeviceInfo& device) -> std::unique_ptr<Plan> {
       if (p.operation == Operation::wide_sum) return exact_plan<float, double>(p, s, device);
-      if (p.type == ElementType::f32) return exact_plan<float, float>(p, s, device);
-      return exact_plan<double, double>(p, s, device);
+      switch (p.type) {
+        case ElementType::f16: return exact_plan<Half, float>(p, s, device);
+        case ElementType::bf16: return exact_plan<BFloat16, float>(p, s, device);
+        case ElementType::f32: return exact_plan<float, float>(p, s, device);
+        default: return exact_plan<double, double>(p, s, device);
+      }
     });
 
 }  // namespace

@@ -6,15 +6,16 @@
 ///   tuned::exact_partial(in, n, partial, workspace, gpu, stream);   // partial[0]: not rounded yet (tuned/partial.h)
 ///   tuned::round_partials(partials, count, out, stream);       // adds up `count` of them and rounds
 ///
-/// Pointers, calls, workspace and streams are tuned/tuned.h's. Types: float to float or double, double to double.
+/// Pointers, calls, workspace and streams are tuned/tuned.h's. Types: __half, __nv_bfloat16 and float to float or
+/// double, double to double.
 /// Values: as exact::Partial::rounded() says. Infinities, NaN and the sign of zero are those of IEEE 754's additions,
 /// in any order that does not overflow on the way. Subnormal numbers count.
 ///
-/// How it works. A warp adds up tiles of 1024 floats or 512 doubles. It has a window: exponents in which a thread's sum
-/// of a tile is exact in double.
+/// How it works. A warp adds up tiles of 512 floats or 256 doubles (elements of 16 bits as floats). It has a window:
+/// exponents in which a thread's sum of a tile is exact in double.
 ///
-///   float    |----- 25 exponents -----|                      sums of numbers of 24 bits: 53 bits
-///   double   |------------- 45 exponents -------------|      each split in two, high and rest: 53 bits each
+///   float    |----- 26 exponents -----|                      sums of numbers of 24 bits: 53 bits
+///   double   |------------- 47 exponents -------------|      each split in two, high and rest: 53 bits each
 ///
 /// The split adds and subtracts 1.5 * 2^k, so that high is a multiple of 2^(k - 52) and rest is what that leaves. Sums
 /// of a tile become 64-bit integers. Each thread adds up its own until the window moves or the kernel ends; then the
@@ -79,22 +80,33 @@ __device__ inline void carry_digits(std::int64_t (&digit)[2]) {
 /// Elements as their bits. `head`: the 32 bits with the sign and the exponent, whose lowest bit may stand for others
 /// below; its exponent starts at bit `places`. window: how many exponents have exact sums of 2^`elements` elements.
 template <class In>
-struct ElementBits;
-
-template <>
-struct ElementBits<float> {
+struct ElementBits {  // of 16 bits, as the float that has its value
   static constexpr int places = 23, bias = 127, mantissa = 24, most_exponent = 255, parts = 1;
-  static constexpr unsigned lanes = 4;
+  static constexpr unsigned lanes = 16 / sizeof(In);
   /// Fields of the exponent above which, or below which, the arithmetic of the window over- or underflows.
   static constexpr int highest_top = 255, lowest_top = 1;
-  static constexpr int window(int elements) { return 54 - mantissa - elements; }
-  static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) { return w[k]; }
-  static __device__ double value(const std::uint32_t (&w)[4], unsigned k) {
-    float x;
-    memcpy(&x, &w[k], sizeof x);
-    return x;
+  static constexpr int window(int elements) { return 54 - (sizeof(In) == 2 ? 11 : mantissa) - elements; }
+  static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
+    if constexpr (sizeof(In) == 4) return w[k];
+    const float x = single(w, k);
+    unsigned bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
   }
-  static __device__ std::uint64_t fraction(const std::uint32_t (&w)[4], unsigned k) { return w[k] & 0x7fffffu; }
+  static __device__ double value(const std::uint32_t (&w)[4], unsigned k) { return single(w, k); }
+  static __device__ std::uint64_t fraction(const std::uint32_t (&w)[4], unsigned k) { return head(w, k) & 0x7fffffu; }
+
+ private:
+  static __device__ float single(const std::uint32_t (&w)[4], unsigned k) {
+    In x;
+    if constexpr (sizeof(In) == 4) {
+      memcpy(&x, &w[k], sizeof x);
+    } else {
+      const auto own = static_cast<std::uint16_t>(w[k / 2] >> 16 * (k % 2));
+      memcpy(&x, &own, sizeof x);
+    }
+    return widened<float>(x);
+  }
 };
 
 template <>
@@ -120,7 +132,7 @@ struct ElementBits<double> {
 /// Sixteen bytes of -0, which changes no sum, not even that of zeros.
 template <class In>
 __device__ uint4 negative_zeros() {
-  const unsigned sign = 0x80000000u;
+  const unsigned sign = sizeof(In) == 2 ? 0x80008000u : 0x80000000u;
   return {sizeof(In) == 8 ? 0 : sign, sign, sizeof(In) == 8 ? 0 : sign, sign};
 }
 
@@ -201,7 +213,7 @@ class ExactWarp {
       for (int u = 0; u < vectors; ++u) {
         std::uint32_t w[4];
         memcpy(w, &v[u], sizeof w);
-        for (unsigned k = 0; k < E::lanes; ++k) sum[k] += E::value(w, k);
+        for (unsigned k = 0; k < E::lanes; ++k) sum[k % 4] += E::value(w, k);
       }
       sums_[0] += static_cast<std::int64_t>(((sum[0] + sum[1]) + (sum[2] + sum[3])) * scale(0));
     } else {
@@ -345,8 +357,8 @@ struct ExactResult {
   GlobalPtr<double> twice;
   GlobalPtr<std::int64_t> partial;  ///< exact::words of them
 
-  /// By a whole warp: lane k has digits k and k + 32, of which those from `from` to `to` alone are not zero.
-  __device__ void store(std::int64_t (&digit)[2], int from, int to, Added added, unsigned specials) const {
+  /// By a whole warp: lane k has digits k and k + 32.
+  __device__ void store(std::int64_t (&digit)[2], Added added, unsigned specials) const {
     const unsigned lane = threadIdx.x % 32;
     if (partial) {
       carry_digits(digit);
@@ -359,6 +371,16 @@ struct ExactResult {
         partial[lane + 32 * k] = word;
       }
       return;
+    }
+    // Few digits are not zero, and the loops over them wait for each.
+    int from = exact::digits, to = 0;
+    for (unsigned k = 0; k < 2; ++k) {
+      const unsigned filled = __ballot_sync(whole_warp, digit[k] != 0);
+      const int first = static_cast<int>(32 * k) + __ffs(static_cast<int>(filled)) - 1;
+      const int behind = static_cast<int>(32 * k) + 32 - __clz(static_cast<int>(filled));
+      if (filled == 0) continue;
+      from = first < from ? first : from;
+      to = behind;
     }
     const exact::Format format = single ? exact::Format{24, -149} : exact::Format{53, -1074};
     std::uint64_t bits;
@@ -468,7 +490,7 @@ class ExactFinish {
     std::int64_t digits[2] = {has_word ? static_cast<std::int64_t>(word) >> counts : 0, 0};
     const bool all_fit = __any_sync(whole_warp, lane == last && (word & all_that_did_not_fit) != 0) == 0;
     if (gridDim.x > 1 && has_word) store_relaxed(workspace + (lane - first), std::uint64_t{0});
-    if (all_fit) return result.store(digits, first, last + 1, Added::others, 0);
+    if (all_fit) return result.store(digits, Added::others, 0);
 
     __threadfence();
     __syncwarp();  // all lanes' fences come before any lane's reads
@@ -486,7 +508,7 @@ class ExactFinish {
                                                              : Added::negative_zeros;
     digits[0] += more[0];
     if (lane + 32 < exact::digits) digits[1] += more[1];
-    result.store(digits, 0, exact::digits, added, specials);
+    result.store(digits, added, specials);
   }
 };
 
@@ -504,94 +526,72 @@ __device__ uint4 with_ends(const Share<In>& in, unsigned t, const uint4& instead
   return bits;
 }
 
-/// Blocks take tiles of `vectors` vectors a thread in turn; all threads share what is less than a round.
-template <unsigned Block, int Vectors>
+/// Blocks take tiles of four vectors a thread in turn; all threads share what is less than a round.
 struct ExactTiles {
-  static constexpr unsigned block = Block;
-  static constexpr int vectors = Vectors;
+  static constexpr unsigned block = block_of(Reading::strided);
+  static constexpr int vectors = 4;
 
-  /// Calls take(v) in all threads, with -0 for what there is not.
-  template <class In, class Take>
-  __device__ void each(const Share<In>& in, const Take& take) const {
-    constexpr std::int64_t tile = std::int64_t{block} * vectors;
-    const std::int64_t round = gridDim.x * tile;
-    const unsigned threads = gridDim.x * block, t = blockIdx.x * block + threadIdx.x;
+  /// Calls take(v) in all threads, with -0 for what there is not. Ahead: a tile is under way while the one before is
+  /// added up.
+  template <bool ahead, class In, class Take>
+  static __device__ void each(const Share<In>& in, const Take& take) {
+    const std::int64_t round = std::int64_t{gridDim.x} * block * vectors;
     bool ends = in.has_ends();
-    for (std::int64_t first = 0; first < in.vectors || ends; first += round) {
-      uint4 v[vectors];
-      if (first + round <= in.vectors) {
-        const auto from = in.body + (first + blockIdx.x * tile + threadIdx.x);
-        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
-      } else {
-        int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);
-        auto from = in.body + (first + t);
-        for (int u = 0; u < vectors; ++u, left -= static_cast<int>(threads), from += threads) {
-          v[u] = negative_zeros<In>();
-          if (left > 0) v[u] = __ldg(from);
-        }
-        // The last threads have the ends, if that leaves them a place; else there is another round.
-        if (ends && first + round - in.vectors >= threads) {
-          ends = false;
-          v[vectors - 1] = with_ends(in, threads - 1 - t, v[vectors - 1]);
-        }
+    if constexpr (ahead) {
+      if (in.vectors == 0 && !ends) return;
+      uint4 next[vectors];
+      load(in, 0, round, ends, next);
+      bool more = true;
+      for (std::int64_t first = round; more; first += round) {
+        uint4 v[vectors];
+        for (int u = 0; u < vectors; ++u) v[u] = next[u];
+        more = first < in.vectors || ends;
+        if (more) load(in, first, round, ends, next);
+        take(v);
       }
-      take(v);
+    } else {
+      for (std::int64_t first = 0; first < in.vectors || ends; first += round) {
+        uint4 v[vectors];
+        load(in, first, round, ends, v);
+        take(v);
+      }
     }
   }
 
-};
-
-/// The same by dynamic scheduling: warps claim 16 KiB at a time, so that none waits for another. The rest and the ends
-/// are one more piece. As Claimed (tuned/reading.h), whose counter this uses.
-struct ExactClaims {
-  static constexpr unsigned block = 512;
-  static constexpr int vectors = 8;
-  static constexpr unsigned tiles = 4;  ///< of a piece
-  GlobalPtr<std::uint64_t> claims;
-
-  template <class In, class Take>
-  __device__ void each(const Share<In>& in, const Take& take) const {
-    constexpr std::int64_t tile = 32 * vectors;
-    const auto whole = static_cast<unsigned>(in.vectors / (tiles * tile));
-    const unsigned pieces = whole + (whole * tiles * tile < in.vectors || in.has_ends());
-    const unsigned lane = threadIdx.x % 32, warps = gridDim.x * (block / 32);
-    std::uint64_t number = 0;
-    unsigned turn = 0;
-    for (unsigned piece = blockIdx.x * (block / 32) + threadIdx.x / 32; piece < pieces;) {
-      // The answer arrives while the piece is read.
-      if (turn == 0 && lane == 0) number = device::atomicAdd(claims, 1);
-      const std::int64_t first = (piece * std::int64_t{tiles} + turn) * tile + lane;
-      uint4 v[vectors];
-      if (piece < whole) {
-        const auto from = in.body + first;
-        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + 32 * u);
-      } else {
-        for (int u = 0; u < vectors; ++u) {
-          v[u] = negative_zeros<In>();
-          if (first + 32 * u < in.vectors) v[u] = __ldg(in.body + (first + 32 * u));
-        }
-        if (turn == tiles) v[0] = with_ends(in, lane, v[0]);
-      }
-      take(v);
-      if (++turn < (piece < whole ? tiles : tiles + 1)) continue;
-      turn = 0;
-      // There is one claim for each piece, so the last one is known and resets the counter.
-      if (lane == 0 && number == pieces - 1) store_relaxed(claims, std::uint64_t{0});
-      piece = warps + static_cast<unsigned>(__shfl_sync(whole_warp, number, 0));
+ private:
+  template <class In>
+  static __device__ void load(const Share<In>& in, std::int64_t first, std::int64_t round, bool& ends,
+                              uint4 (&v)[vectors]) {
+    if (first + round <= in.vectors) {
+      const auto from = in.body + (first + std::int64_t{blockIdx.x} * block * vectors + threadIdx.x);
+      for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
+      return;
+    }
+    const unsigned threads = gridDim.x * block, t = blockIdx.x * block + threadIdx.x;
+    int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);
+    auto from = in.body + (first + t);
+    for (int u = 0; u < vectors; ++u, left -= static_cast<int>(threads), from += threads) {
+      v[u] = negative_zeros<In>();
+      if (left > 0) v[u] = __ldg(from);
+    }
+    // The last threads have the ends, if that leaves them a place; else there is another round.
+    if (ends && first + round - in.vectors >= threads) {
+      ends = false;
+      v[vectors - 1] = with_ends(in, threads - 1 - t, v[vectors - 1]);
     }
   }
 };
 
-template <class In, class Tiles>
-__global__ void __launch_bounds__(Tiles::block, 1024 / Tiles::block)
-add_exactly(const Share<In> in, const Tiles tiles, const ExactFinish finish) {
-  using Warp = ExactWarp<In, Tiles::vectors>;
-  constexpr unsigned warps = Tiles::block / 32;
+template <class In, bool ahead>
+__global__ void __launch_bounds__(ExactTiles::block, (ahead ? 768 : 1024) / ExactTiles::block)
+add_exactly(const Share<In> in, const ExactFinish finish) {
+  using Warp = ExactWarp<In, ExactTiles::vectors>;
+  constexpr unsigned warps = ExactTiles::block / 32;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const SharedPtr<int> bins = device::shared_array<int, warps * Warp::bins>();
   Warp warp(bins + threadIdx.x / 32 * Warp::bins);
-  tiles.each(in, [&](const uint4 (&v)[Tiles::vectors]) { warp.add(v); });
+  ExactTiles::each<ahead>(in, [&](const uint4 (&v)[ExactTiles::vectors]) { warp.add(v); });
   finish.template end<warps>(warp);
 }
 
@@ -606,15 +606,15 @@ __global__ void add_partials(GlobalPtr<const std::int64_t> parts, std::size_t co
   unsigned specials = 0;
   for (int k = 0; k < 3; ++k) specials |= static_cast<unsigned>(is_set(exact::infinity_word + k)) << k;
   const bool others = is_set(exact::others_word), negative_zeros = is_set(exact::negative_zeros_word);
-  result.store(word, 0, exact::digits, others ? Added::others : negative_zeros ? Added::negative_zeros : Added::nothing,
+  if (lane + 32 >= exact::digits) word[1] = 0;
+  result.store(word, others ? Added::others : negative_zeros ? Added::negative_zeros : Added::nothing,
                specials);
 }
 
 /// Whether elements of type In have exact sums that are rounded to Acc.
 template <class In, class Acc>
 constexpr bool adds_up_exactly() {
-  return (std::is_same<In, float>::value || std::is_same<In, double>::value) &&
-         (std::is_same<Acc, double>::value || std::is_same<Acc, In>::value);
+  return !std::is_integral<In>::value && std::is_floating_point<Acc>::value && adds_up<In, Acc>();
 }
 
 template <class Acc>
@@ -624,43 +624,47 @@ ExactResult exact_result(GlobalPtr<Acc> out) {
   else return {nullptr, nullptr, device::pointer_cast<std::int64_t>(out)};
 }
 
-/// A plan: the launch for n elements. Cheap to make and to copy; owns nothing.
+/// A plan: the launch for n elements. Cheap to make and to copy; owns nothing. Of a Choice, how blocks read is fixed.
 template <class In>
 class ExactReduction {
  public:
-  ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
-      : n_(n), overlaps_(gpu.compute_capability >= 90 && choice.overlaps), shape_(shape_for(n, gpu, choice)) {}
+  /// `ahead`: see ExactTiles; for experiments.
+  ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {}, bool ahead = false)
+      : n_(n), ahead_(ahead), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
+        shape_(shape_for(n * sizeof(In), gpu, choice)) {}
 
   /// Puts one call onto the stream. `out`: a float or double to round to, or an exact::Partial.
   template <class Out>
   void operator()(GlobalPtr<const In> in, GlobalPtr<Out> out, GlobalPtr<std::uint64_t> workspace, void* stream) const {
     static_assert(adds_up_exactly<In, Out>() || std::is_same<Out, exact::Partial>::value,
-                  "tuned: exact sums are of float, to float, double or exact::Partial, or of double, to double or "
-                  "exact::Partial");
+                  "tuned: exact sums are of __half, __nv_bfloat16 or float, to float, double or exact::Partial, or of "
+                  "double, to double or exact::Partial");
     Launch launch{shape_.grid, shape_.block, 0, stream};
     launch.overlaps = overlaps_;
     const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), SIZE_MAX);
     const ExactFinish finish{workspace, exact_result(out), n_ == 0};
-    if (shape_.reading == Reading::claimed)
-      device::launch<add_exactly<In, ExactClaims>>(launch, share, ExactClaims{workspace + claims_word}, finish);
-    else if (shape_.reading == Reading::strided)
-      device::launch<add_exactly<In, ExactTiles<256, 4>>>(launch, share, ExactTiles<256, 4>(), finish);
+    if (ahead_)
+      device::launch<add_exactly<In, true>>(launch, share, finish);
     else
-      device::launch<add_exactly<In, ExactTiles<512, 8>>>(launch, share, ExactTiles<512, 8>(), finish);
+      device::launch<add_exactly<In, false>>(launch, share, finish);
   }
 
   LaunchShape shape() const { return shape_; }
 
  private:
-  static LaunchShape shape_for(std::size_t n, Gpu gpu, const Choice& choice) {
-    gpu.most_cluster_blocks = 0;
-    LaunchShape shape = launch_shape(n * sizeof(In), FinishedBy::words, gpu, choice);
+  /// An H200's sizes, as in launch_table.h. More blocks than these wait longer for each other than they read faster.
+  static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
+    const std::size_t few = 8 * MiB * gpu.sm_count / h200.sm_count;
+    if (!choice.fixed) choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= few ? 2 : 4;
+    choice.fixed = true;
+    choice.reading = Reading::strided;
+    LaunchShape shape = launch_shape(bytes, FinishedBy::words, gpu, choice);
     if (shape.grid > ExactFinish::most_blocks) shape.grid = ExactFinish::most_blocks;
     return shape;
   }
 
   std::size_t n_;
-  bool overlaps_;
+  bool ahead_, overlaps_;
   LaunchShape shape_;
 };
 

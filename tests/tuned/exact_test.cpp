@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/exact.h"
+#include "core/narrow_float.h"
 #include "device/backend.h"
 #include "tests/device/sim/support.h"
 
@@ -23,7 +24,7 @@ using tuned::exact::Partial;
 
 constexpr tuned::Gpu gpu_of_six{6, 2048};
 constexpr tuned::Choice many_blocks{true, tuned::Reading::strided, 1, 1},
-    large_tiles{true, tuned::Reading::tiled, 1, 1}, claimed_pieces{true, tuned::Reading::claimed, 1, 1};
+    one_block{true, tuned::Reading::strided, 4, 0};
 
 template <class T>
 std::uint64_t bits_of_number(T x) {
@@ -150,7 +151,7 @@ void same_as_core() {
     at_one.insert(at_one.end(), values.begin(), values.end());
     const auto in = on_device(at_one);
     const GlobalPtr<const T> from = in.ptr() + 1;
-    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, large_tiles, claimed_pieces}) {
+    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, one_block}) {
       const tuned::ExactReduction<T> call(values.size(), gpu_of_six, choice);
       call(from, out.ptr(), workspace.ptr(), nullptr);
       EXPECT_TRUE(is_right(on_host(out)[0])) << on_host(out)[0] << ", not " << want;
@@ -218,6 +219,8 @@ TEST(ExactPartial, ManyPartsLeaveRoomInEachWord) {
 
 static_assert(tuned::adds_up_exactly<float, float>() && tuned::adds_up_exactly<float, double>());
 static_assert(tuned::adds_up_exactly<double, double>() && !tuned::adds_up_exactly<double, float>());
+static_assert(tuned::adds_up_exactly<F16, float>() && tuned::adds_up_exactly<BF16, double>());
+static_assert(!tuned::adds_up_exactly<F16, F16>() && !tuned::adds_up_exactly<std::int16_t, float>());
 static_assert(!tuned::adds_up_exactly<int, int>() && !tuned::adds_up_exactly<int, double>());
 
 }  // namespace
