@@ -57,7 +57,8 @@ READ_CEILING = "(read-ceiling)"
 VERDICTS = Columns(
     "claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low "
     "ci_high threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(), ["verdicts_before"],
-    words={"verdict": ["holds", "holds but weaker", "no effect", "reversed", "not decidable here"],
+    words={"verdict": ["holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed",
+                       "not decidable here"],
            "role": ["claim", "large", "step", "beside"]})
 CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
 PROBES = Columns(["quantity", "sm", "repeat", "value", "unit"], ["sm", "repeat", "value"])
@@ -71,8 +72,21 @@ STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the 
 
 @lru_cache(maxsize=1)
 def claims() -> dict:
-    """claims.json: what the documents claim, and the tests of it."""
-    return json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
+    """claims.json: what the documents claim, and the tests of it. A test of a `range` is one test for each
+    value, `at` which it is."""
+    found = json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
+    for claim in found["claims"]:
+        for holder, key in ((claim, "tests"), *((change, "before") for change in claim.get("changes", []))):
+            holder[key] = [one for test in holder[key] for one in over_range(test)]
+    return found
+
+
+def over_range(test: dict) -> list[dict]:
+    if "range" not in test:
+        return [test]
+    (name, values), = test["range"].items()
+    rest = {k: v for k, v in test.items() if k != "range"}
+    return [{**rest, "contrast": test["contrast"].replace(f"{{{name}}}", str(v)), "at": v, "each": name} for v in values]
 
 
 # Ids are "group/name". The documents' groups, in the order of the paper, and the panel of all that is the user's own.
@@ -402,7 +416,7 @@ class Results:
         """That a file is in. Some have a folder of their own beside this one, as nvidia-h100-releases, where this one has
         none of that name."""
         stem = name.partition(".")[0]
-        if stem == "cpu":
+        if stem in ("cpu", "vector_add"):
             return self.cpu_folder
         if name not in ("releases.csv", "frontier.csv", "peers.csv") or stored(self.folder / name).exists():
             return self.folder

@@ -6,7 +6,8 @@
 
 The second judges nothing: it joins the verdicts of two folders that have been judged and prints in which they differ.
 
-A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. Ratios come from contrasts.csv,
+A claim's verdict is holds, holds but weaker, mixed, no effect, within 2 % of the threshold, reversed or not decidable
+here. Ratios come from contrasts.csv,
 which `reductio summarize` makes. What the folder lacks is said, and the claims that need it are not decidable here.
 """
 
@@ -25,8 +26,11 @@ import results as rs
 from command_line import Parser
 from results import Contrast, Results
 
-VERDICTS = HOLDS, WEAKER, NONE, REVERSED, UNDECIDED = tuple(rs.VERDICTS.words["verdict"])  # as they are counted
-WORST_FIRST = (REVERSED, UNDECIDED, NONE, WEAKER, HOLDS)   # a claim's verdict is the worst of its tests'
+VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(rs.VERDICTS.words["verdict"])  # as they are counted
+WORST_FIRST = (REVERSED, UNDECIDED, NEAR, NONE, MIXED, WEAKER, HOLDS)  # a claim's verdict is the worst of its tests'
+OPEN = NEAR, UNDECIDED
+NEAR_BY = 1.02  # an interval across a threshold that goes no further beyond it is near it
+FEW_STEPS = 10  # of a clock, in which a call cannot be timed to a few percent
 LARGE = 2**28
 BESIDES = "; "  # what a reason says after it the paper's table leaves out
 LATENCY_BOUND = 1.25  # a load's latency times so much is no more than the wait for one load
@@ -142,8 +146,13 @@ def decide(low: float, high: float, effect: float, expects: str, told: float | N
              "no less": [(low >= down, HOLDS, f"not below {down:.3g}"), (below, REVERSED, f"below {down:.3g}")],
              "different": [(above or below, HOLDS, f"outside {band}"), (within, NONE, f"within {band}")],
              "the same": [(above or below, REVERSED, f"outside {band}"), (within, HOLDS, f"within {band}")]}[expects]
-    undecided = UNDECIDED, f"the interval reaches across an end of {band}: more samples would narrow it"
-    return next(((verdict, why) for so, verdict, why in found if so), undecided)
+    verdict = next(((verdict, why) for so, verdict, why in found if so), None)
+    if verdict is None:
+        bound = next(b for b in (up, down) if low <= b <= high)
+        near = bound / NEAR_BY <= low and high <= bound * NEAR_BY
+        effect = f"an effect of {100 * (low - 1):+.1f} % to {100 * (high - 1):+.1f} %, where {100 * (bound - 1):+.1f} % counts"
+        verdict = NEAR if near else UNDECIDED, effect
+    return verdict
 
 
 def threshold_of(test: dict) -> str:
@@ -156,8 +165,22 @@ def threshold_of(test: dict) -> str:
 def judge_ratio(results: Results, test: dict, n: int) -> Found:
     c = contrast(results, test["contrast"], n)
     verdict, why = decide(c.low, c.high, test["effect"], test["expects"], test.get("told"))
+    if verdict == UNDECIDED and (steps := clock_steps(results, c, test, n)) < FEW_STEPS:
+        why = f"a call takes {steps:.2g} steps of the clock: {why}"
     part = "end to end less the device part, " if contrasts.asked()[c.name].points[0][2:] == ["rest"] else ""
     return Found(verdict, f"{why} ({part}{c.experiment}.csv)", c.value, c.low, c.high, threshold_of(test))
+
+
+def clock_steps(results: Results, c: Contrast, test: dict, n: int) -> float:
+    """The shorter call's time in steps of its clock; infinite where that is not known."""
+    steps = [math.inf]
+    for call in (test["base"], test["variant"]):
+        try:
+            rows = results.rows(c.experiment, call, n=n)
+        except rs.Absent:
+            continue
+        steps += (rows["time_median_s"] / rows["timer_resolution_s"]).dropna().tolist()
+    return min(steps)
 
 
 def limited(test: dict, value: float, why: str) -> Found:
@@ -290,6 +313,27 @@ def worst(found: list[Found]) -> Found:
     return min(found, key=lambda f: WORST_FIRST.index(f.verdict))
 
 
+def together(found: list[Found], tests: list[dict]) -> Found:
+    """What a claim's tests give together: the worst verdict. Over a range a claim that holds at some values alone is
+    mixed; the reason says at which."""
+    least = worst(found)
+    if not all("at" in test for test in tests):
+        return Found(least.verdict, f"the worst of {len(found)} tests: {least.reason}")
+    at = {v: worst([f for f, t in zip(found, tests) if t["at"] == v]) for v in dict.fromkeys(t["at"] for t in tests)}
+    if any(math.isnan(f.ratio) for f in at.values()):
+        return least
+    holding = [f.verdict in (HOLDS, WEAKER) for f in at.values()]
+    verdicts = dict.fromkeys(sorted((f.verdict for f in at.values()), key=VERDICTS.index))
+    where = "; ".join(f"{verdict} at {in_a_row([v for v, f in at.items() if f.verdict == verdict])} {tests[0]['each']}"
+                      for verdict in verdicts)
+    return Found(MIXED if any(holding) and not all(holding) else least.verdict, where)
+
+
+def in_a_row(values: list[int]) -> str:
+    """"2", "2 and 4", "2, 4 and 8"."""
+    return " and ".join(filter(None, [", ".join(map(str, values[:-1])), str(values[-1])]))
+
+
 # ------------------------------------------------------------------------------------------- verdicts.csv
 
 
@@ -320,8 +364,7 @@ def verdicts(results: Results) -> pd.DataFrame:
             if len(found) == 1:
                 add(role, found[0], there[0], sizes[0], before)
             else:
-                least = worst(found)
-                add(role, Found(least.verdict, f"the worst of {len(found)} tests: {least.reason}"), None,
+                add(role, together(found, there), None,
                     next((n for n in sizes if n), None), before)
                 for of in zip(found, there, sizes):
                     add(STEP, *of)
@@ -341,7 +384,7 @@ def at_size(tests: list[dict], which: int) -> list[dict]:
 def verdict_by(results: Results, claims: dict, claim: dict, tests: list[dict], which: int) -> str:
     """A claim's verdict by other tests than its own."""
     there = at_size([test_of(claims, claim, t) for t in tests], which)
-    return worst([judge(results, t, t["n"][which]) for t in there]).verdict if there else ""
+    return together([judge(results, t, t["n"][which]) for t in there], there).verdict if there else ""
 
 
 def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | None, pd.DataFrame]:
@@ -409,7 +452,7 @@ def print_differences(both: pd.DataFrame, there: str) -> None:
     of_gpus = [claim for claim, t in tests if t["device"] != "cpu" and t["kind"] not in NO_MEASUREMENT]
     for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
         of = (both["role"] == role) & both["claim"].isin(of_gpus)
-        decided = of & (both["verdict"] != UNDECIDED) & (both["verdict_there"] != UNDECIDED)
+        decided = of & ~both["verdict"].isin(OPEN) & ~both["verdict_there"].isin(OPEN)
         otherwise = (decided & differ).sum()
         how = f"{decided.sum() - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
         print(f"at {words}: both decide {decided.sum()} of {of.sum()} verdicts, {how}")

@@ -105,7 +105,10 @@ def claims(folder: Path) -> str:
             return ""
         if len(known) == 1:
             return with_interval(*map(float, known[["ratio", "ci_low", "ci_high"]].iloc[0]))
-        return ", ".join(f"{float(r):#.3g}" if r else "---" for r in known["ratio"])
+        each = [f"{float(r):#.3g}" if r else "---" for r in known["ratio"]]
+        if len(each) > 3 and "---" not in each:
+            return f"{min(each, key=float)} to {max(each, key=float)}"
+        return ", ".join(each)
 
     rows = []
     for claim in dict.fromkeys(table["claim"]):

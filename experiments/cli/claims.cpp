@@ -23,8 +23,8 @@ struct ClaimsOptions {
   std::vector<std::string> claims;
 };
 
-constexpr std::array<std::string_view, 5> verdict_words = {"holds", "holds but weaker", "no effect", "reversed",
-                                                           "not decidable here"};
+constexpr std::array<std::string_view, 7> verdict_words = {
+    "holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed", "not decidable here"};
 constexpr std::array<const char*, 12> verdict_columns = {"claim",     "statement", "n",      "base",
                                                          "variant",   "ratio",     "ci_low", "ci_high",
                                                          "threshold", "verdict",   "reason", "role"};

@@ -14,9 +14,11 @@ from results import Results
 # What the legend says of each mark, shortly what verdicts.py decides.
 MEANS = {vd.HOLDS: "as the claim says, a gain or none", vd.WEAKER: "below half the text's gain, in logarithms",
          vd.NONE: "no gain beyond 2 %, end to end 5 %", vd.REVERSED: "the opposite of the claim",
+         vd.NEAR: "the interval is across it",
          vd.UNDECIDED: "the interval reaches across the threshold"}
-COLORS = {vd.HOLDS: "#0072B2", vd.WEAKER: "#56B4E9", vd.NONE: "#7F7F7F", vd.REVERSED: "#D55E00", vd.UNDECIDED: "#E69F00"}
-MARKS = {vd.HOLDS: "o", vd.WEAKER: "v", vd.NONE: "s", vd.REVERSED: "X", vd.UNDECIDED: "P"}
+COLORS = {vd.HOLDS: "#0072B2", vd.WEAKER: "#56B4E9", vd.NONE: "#7F7F7F", vd.NEAR: "#CC79A7", vd.REVERSED: "#D55E00",
+          vd.UNDECIDED: "#E69F00"}
+MARKS = {vd.HOLDS: "o", vd.WEAKER: "v", vd.NONE: "s", vd.NEAR: "D", vd.REVERSED: "X", vd.UNDECIDED: "P"}
 STEP = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)  # from then to now
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color="black", zorder=1.9)
 ROW, PANELS = 0.15, 2
@@ -45,8 +47,8 @@ def timed_apart(claims: dict, claim: dict, test: dict) -> str:
 
 def step_words(test: dict) -> str:
     """What a test goes from and to: "chunked → strided", "block 256 → 512"."""
-    if " to " in test["base"]:
-        return "one gain over another"
+    if "at" in test:
+        return f"{test['at']} {test['each']}"
     base, variant = test["base"], test["variant"]
     before, after = short_call(base, variant), short_call(variant, base)
     if base.partition(":")[0] == variant.partition(":")[0]:
@@ -64,6 +66,9 @@ def rows_of(table: pd.DataFrame) -> tuple[list[dict], list[str]]:
         _, found = vd.with_tests(table, claim["id"], vd.CLAIM)
         tests = [vd.test_of(claims, claim, t) for t in claim["tests"] if not t.get("beside")]
         drawn = [(t, f) for t, (_, f) in zip(tests, found.iterrows()) if t["kind"] == "ratio" and t["timing_mode"] != "clock"]
+        if any("at" in t for t, _ in drawn):  # over a range: its ends alone
+            known = sorted((d for d in drawn if pd.notna(d[1]["ratio"])), key=lambda d: d[1]["ratio"])
+            drawn = [known[0], known[-1]] if len(known) > 1 else known or drawn[:1]
         if not drawn:
             others.append(claim["id"])
         rows += [dict(claim=claim["id"], then=t.get("told"), ratio=f["ratio"], low=f["ci_low"],
@@ -101,7 +106,7 @@ def draw(results: Results):
         for y, r in enumerate(part):
             if r["then"] and pd.notna(r["ratio"]):
                 axes.plot([r["then"], r["ratio"]], [y, y], **STEP)
-        for verdict in vd.VERDICTS:
+        for verdict in COLORS:
             studies.draw_points(axes, Points.of([(y, r["ratio"], r["low"], r["high"]) for y, r in enumerate(part)
                                                  if r["verdict"] == verdict and pd.notna(r["ratio"])]),
                                 vertical=False, label=verdict, **look(verdict))
@@ -124,5 +129,5 @@ def draw(results: Results):
                                    *(f"{v}: {MEANS[v]}" for v in verdicts)], 0.36, ncols=2)
     style.foot(figure, "Marks with a colour: the gain measured here at the document's own n, with its 95 % interval, and the "
                          "test's verdict.\nBold: the claim's id. Claims whose tests are no speedups: "
-                         f"{', '.join(others) or 'none'}.")
+                         f"{', '.join(others) or 'none'}. \nOf claims judged over a range: the least and the largest ratio.")
     return figure

@@ -27,6 +27,8 @@ def ratios(tests: pd.DataFrame) -> str:
     if len(shown) == 1:
         only = shown.iloc[0]
         return latex.interval({"ratio": only["ratio"], "low": only["ci_low"], "high": only["ci_high"]})
+    if len(shown) > 3 and shown["ratio"].notna().all():
+        return " to ".join(latex.digits(r) for r in (shown["ratio"].min(), shown["ratio"].max()))
     return ", ".join(MISSING if pd.isna(r) else latex.digits(r) for r in shown["ratio"])
 
 
@@ -65,7 +67,8 @@ def body(results: Results, documents: tuple[str, ...] = rs.DOCUMENTS) -> list[st
                 at = [vd.with_tests(table, claim["id"], role) for role in (vd.CLAIM, vd.AT_LARGE)]
                 ratio = [ratios(tests) for _, tests in at]
                 mark = FIRST_OTHERWISE if first[claim["id"]] != own else ""
-                found = [ratio[0] or MISSING, ": ".join(filter(None, [ratio[1], other])) if ratio[1] else MISSING, own + mark,
+                found = [ratio[0] or MISSING, ": ".join(filter(None, [ratio[1], latex.escape(other)])) if ratio[1] else MISSING,
+                         latex.escape(own) + mark,
                          why(at[0][0]["reason"])]
             lines.append(" & ".join([claim["id"], as_latex(claim["statement"]), figure, *found]) + r" \\")
     return lines
@@ -130,4 +133,5 @@ CHANGED_CAPTION = ("What was changed of a claim's tests after there were data th
 
 def changes_body(results: Results) -> list[str]:
     """The lines of the paper's table of changes."""
-    return [" & ".join([*fields[:4], *map(as_latex, fields[4:])]) + r" \\" for fields in changed_rows(results.verdicts)]
+    return [" & ".join([*fields[:2], *(v if v == MISSING else latex.escape(v) for v in fields[2:4]), *map(as_latex, fields[4:])])
+            + r" \\" for fields in changed_rows(results.verdicts)]

@@ -258,7 +258,7 @@ def changes_table(results: Results) -> str:
         return ""
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     return floats(lines, " & ".join(claims.CHANGED_HEAD) + r" \\",
-                  "@{}llll" + "".join(wide % w for w in ("0.27", "0.33")) + "@{}",
+                  "@{}ll" + "".join(wide % w for w in ("0.1", "0.1", "0.25", "0.33")) + "@{}",
                   claims.CHANGED_CAPTION + r" Table~\ref{tab:claims} has the claims.", "tab:changes")
 
 

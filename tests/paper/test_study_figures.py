@@ -311,12 +311,22 @@ def test_claims_have_the_texts_gain_beside_ours_in_the_colour_of_the_verdict(tmp
     assert not {r["claim"] for r in rows} & set(others)
 
 
+def test_of_a_claim_over_a_range_the_least_and_the_largest_gain_are_drawn(tmp_path):
+    gains = {2: 1.2, 4: 1.3, 8: 1.0, 16: 0.9, 32: 0.8, 64: 0.85}
+    folder = folder_of(tmp_path / "m", of={f"L8.{k}": gain for k, gain in gains.items()})
+    vd.write(vd.verdicts(folder), folder.folder / "verdicts.csv")
+    rows, _ = claims.rows_of(rs.Results(folder.folder).verdicts)
+    assert [(r["words"], r["ratio"], r["verdict"]) for r in rows if r["claim"] == "L8"] == [
+        ("32 loads", 0.8, vd.REVERSED), ("4 loads", 1.3, vd.HOLDS)]
+    assert sum(r["claim"] == "L7" for r in rows) == 1  # of nothing, a line that says so
+
+
 def test_a_step_is_named_by_what_it_changes():
     named = {t["contrast"]: claims.step_words(vd.test_of(rs.claims(), c, t)) for c in rs.claims()["claims"]
              for t in c["tests"] if t.get("kind", "ratio") == "ratio"}
     assert named["S1"] == "chunked → strided" and named["S2"] == "block 256 → 512"
     assert named["M1b"] == "grid 1*SMs → auto" and named["U10"] == "load chained → independent"
-    assert named["T5b"] == "host/add-plain → host/add-unroll2 -O3" and named["L8a"] == "one gain over another"
+    assert named["T5b"] == "host/add-plain → host/add-unroll2 -O3" and named["L8.4"] == "4 loads"
 
 
 # --------------------------------------------------------------------------------------------- all of them

@@ -7,7 +7,7 @@ import synthetic
 import results as rs
 import verdicts as vd
 
-COUNTED = {vd.HOLDS: 3, vd.WEAKER: 1, vd.NONE: 2, vd.REVERSED: 4, vd.UNDECIDED: 26}
+COUNTED = {vd.HOLDS: 3, vd.WEAKER: 1, vd.MIXED: 2, vd.NONE: 2, vd.NEAR: 1, vd.REVERSED: 4, vd.UNDECIDED: 23}
 
 
 def row(claim: str, verdict: str, role: str = vd.CLAIM, **more) -> dict:
@@ -37,7 +37,8 @@ def test_every_claim_stands_there_once_and_is_counted(reductio, folder):
     assert [line.split()[0] for line in lines[1:-2]] == ids
     assert lines[0].split()[:2] == ["claim", "verdict"]
     assert lines[1].split() == "S1 holds 2^20 3.804 [3.793, 3.816] what S1 says".split()
-    assert lines[-1] == "36 claims: 3 holds, 1 holds but weaker, 2 no effect, 4 reversed, 26 not decidable here"
+    assert lines[-1] == ("36 claims: 3 holds, 1 holds but weaker, 2 mixed, 2 no effect, 1 within 2 % of the threshold, 4 reversed, "
+                         "23 not decidable here")
 
 
 @pytest.mark.parametrize("columns", [60, 100])
@@ -78,8 +79,8 @@ def test_verdicts_by_the_tests_as_first_set(reductio, folder):
     lines = reductio("claims", folder).ok().splitlines()
     assert lines[1].endswith("  what S1 says (verdict as first set: reversed)")
     assert lines[-2].startswith("36 claims: 3 holds")
-    assert lines[-1] == ("by their tests as first set: 2 holds, 1 holds but weaker, 2 no effect, 5 reversed, 26 not decidable "
-                         "here")
+    assert lines[-1] == ("by their tests as first set: 2 holds, 1 holds but weaker, 2 mixed, 2 no effect, 1 within 2 % of the "
+                         "threshold, 5 reversed, 23 not decidable here")
     said = reductio("claims", folder, "S1").ok().splitlines()
     assert said[2] == "    as first set: reversed, then no effect"
     edited(folder, "reversed; no effect", "reversed; stays")
