@@ -33,7 +33,7 @@ using Json = nlohmann::ordered_json;
 struct VerifyOptions {
   SelectionOptions selection;
   std::string tier, junit;
-  std::string offset, dataset, order, check;
+  std::string offset, dataset, order, check, like;
   std::optional<double> patience_s;  ///< 0: for ever
   bool quiet = false, json = false, csv = false;
 };
@@ -241,7 +241,8 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
                          dataset,
                          asked.seed,
                          device != DeviceKind::sim ? "" : options.order.empty() ? "random" : options.order,
-                         check == "bounded" && !is_floating(type) ? "exact" : check});
+                         check == "bounded" && !is_floating(type) ? "exact" : check,
+                         options.like});
           out.back().cost = 1e4 + static_cast<double>(n);
           check_case(out.back());
         }
@@ -256,15 +257,18 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   };
   known("--order", options.order, case_orders);
   known("--check", options.check, case_checks);
+  check_like(options.like);
   known("--dataset", options.dataset, dataset_names(ElementType::f64));
   const std::size_t offset = offset_of(options);
   for (const std::size_t n : asked.sizes)
     if (offset + n > most_elements)
       throw UsageError(fmt::format("--offset {} and {} elements behind it are more than 2^60", offset, n));
   const bool has_any =
-      !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty();
+      !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty() ||
+                       !options.like.empty();
   if (asked.sizes.empty() && has_any)
-    throw UsageError("--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too");
+    throw UsageError(
+        "--offset, --dataset, --order, --check and --like describe cases of named sizes; give --sizes, too");
 }
 
 /// What is to be done on one device.
@@ -438,13 +442,16 @@ Command add_verify(CLI::App& app) {
   sub->add_option("--dataset", options->dataset, "With --sizes: the kind of data, as a failing case names it")
       ->type_name("NAME");
   sub->add_option("--order", options->order,
-                  "With --sizes: the simulated device's order of threads: forward, reverse or random")
+                  "With --sizes: the simulated device's order of threads: forward, reverse, starve or random")
       ->type_name("ORDER");
   sub->add_option(
          "--check", options->check,
-         "With --sizes, as a failing case names it: exact, bounded, special, repeat, two-plans, calls, settings, "
-         "chain or fault")
+         "With --sizes, as a failing case names it: exact, bounded, special, repeat, two-plans, calls, "
+         "many-calls, settings, chain, bias or fault")
       ->type_name("CHECK");
+  sub->add_option("--like", options->like,
+                  "With --sizes: the simulated device is like sm-75, sm-86, nvidia-h200 or nvidia-b200")
+      ->type_name("GPU");
   sub->add_option(
          "--patience", options->patience_s,
          "Give a variant up when a case takes longer than S seconds (default: 30 or more, by device and size). 0: wait "

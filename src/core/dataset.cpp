@@ -13,10 +13,11 @@
 namespace reductio {
 namespace {
 
-constexpr std::array<std::string_view, 3> integer_datasets{"random", "exact", "alternating"};
-constexpr std::array<std::string_view, 13> float_datasets{
-    "random",    "exact",    "alternating", "ill-conditioned",  "wide",   "wide-square", "spread", "whole-range",
-    "subnormal", "infinity", "nan",         "mixed-infinities", "normal"};
+constexpr std::array<std::string_view, 4> integer_datasets{"random", "exact", "alternating", "largest"};
+constexpr std::array<std::string_view, 18> float_datasets{
+    "random", "exact",       "alternating", "ill-conditioned", "wide",     "wide-square", "tiny",     "tiny-square",
+    "huge",   "huge-square", "spread",      "whole-range",     "positive", "subnormal",   "infinity", "nan",
+    "mixed-infinities", "normal"};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
 class Random {
@@ -180,6 +181,19 @@ void fill_spread(std::vector<Value<T>>& tile, Random& random, int least, int mos
   }
 }
 
+/// What whole numbers, as fill_exact() makes them, are scaled by to lie at an end of the type's range. The least is the
+/// least normal number; of the largest no sum overflows. `squares`: likewise of their squares.
+template <class T>
+Value<T> scale_of(bool tiny, bool squares) {
+  using V = Value<T>;
+  using Limits = std::numeric_limits<V>;
+  constexpr bool few_binades = Format<T>::max_exponent < Limits::max_exponent;  // whose squares need no care
+  if constexpr (few_binades)
+    return std::ldexp(V{1}, tiny ? Format<T>::min_exponent - 1 : Format<T>::max_exponent - 1 - Format<T>::digits);
+  const int exponent = tiny ? Limits::min_exponent - 1 : Limits::max_exponent - 1 - Limits::digits;
+  return std::ldexp(V{1}, squares ? exponent / 2 : exponent);
+}
+
 template <class T>
 void fill_alternating(std::vector<Value<T>>& tile) {
   using V = Value<T>;
@@ -195,13 +209,20 @@ void fill_alternating(std::vector<Value<T>>& tile) {
 }
 
 template <class T>
-void fill_special(std::vector<Value<T>>& tile, std::string_view dataset, Random& random) {
+void fill_special(std::vector<Value<T>>& tile, std::string_view dataset, Random& random, std::uint64_t seed) {
   using V = Value<T>;
   for (V& x : tile) x = uniform<T>(random);
   if (tile.empty()) return;
   constexpr V infinity = std::numeric_limits<V>::infinity();
   const std::size_t first = random.below(tile.size());
-  if (dataset == "nan") {
+  if (seed % 2 == 1 && dataset != "nan") {
+    const bool mixed = dataset == "mixed-infinities";
+    const V sign = random.chance(2) ? V{1} : V{-1};
+    for (V& x : tile)
+      if (random.chance(4)) x = mixed && random.chance(2) ? -sign * infinity : sign * infinity;
+    tile[first] = sign * infinity;
+    if (mixed && tile.size() > 1) tile[first == 0 ? 1 : first - 1] = -sign * infinity;
+  } else if (dataset == "nan") {
     tile[first] = std::numeric_limits<V>::quiet_NaN();
   } else if (dataset == "infinity") {
     tile[first] = random.chance(2) ? infinity : -infinity;
@@ -222,6 +243,8 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
     fill_exact<T>(tile, n, random, seed);
   } else if (dataset == "alternating") {
     fill_alternating<T>(tile);
+  } else if (dataset == "largest") {
+    if constexpr (is_integer<T>) std::fill(tile.begin(), tile.end(), static_cast<V>(static_cast<T>(~T{0}) / 2));
   } else if constexpr (std::is_floating_point_v<V>) {
     if (dataset == "ill-conditioned") {
       fill_ill_conditioned<T>(tile, random);
@@ -234,10 +257,20 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
       fill_spread<T>(tile, random, -73, 46);  // squares of f32 keep above 2^-149, and 2^33 of them below 2^128
     } else if (dataset == "whole-range") {
       fill_spread<T>(tile, random, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
+    } else if (dataset.starts_with("tiny") || dataset.starts_with("huge")) {
+      const bool tiny = dataset.starts_with("tiny"), squares = dataset.ends_with("square");
+      if (tiny)
+        fill_exact<T>(tile, n, random, seed);
+      else
+        fill_wide<T>(tile, n, random, squares);
+      const V scale = scale_of<T>(tiny, squares);
+      for (V& x : tile) x *= scale;
+    } else if (dataset == "positive") {
+      for (V& x : tile) x = 1 - std::abs(uniform<T>(random)) / 2;
     } else if (dataset == "normal") {
       for (V& x : tile) x = nearly_normal<V>(random);
     } else {
-      fill_special<T>(tile, dataset, random);
+      fill_special<T>(tile, dataset, random, seed);
     }
   }
   std::vector<std::byte> bytes(tile.size() * sizeof(T));

@@ -24,6 +24,8 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///                 seeds: all positive, so that nothing left out or added twice can cancel; even seeds: both signs
 ///   alternating   +max, -max, ...: the largest and the least integer; of floats 2^93 (f32, bf16) and 2^989 (f64), the
 ///                 most that cannot overflow on the way in any order (their squares do, in every order), 2^15 (f16)
+/// for integers only
+///   largest       each the largest number
 /// and for floats only
 ///   normal        mean 0, variance 1, the sum of twelve uniform numbers each: normal but for the tails beyond 6
 ///   ill-conditioned  widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
@@ -32,12 +34,17 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///                 2^22 elements the others are ones, beyond they are zeros. Of more than one period, that one needs as
 ///                 many digits as the exact sum leaves it
 ///   wide-square   the same of the sum of squares, whose sum is exact, too
+///   tiny          as `exact`, in units of the least normal number; tiny-square: so that the squares are
+///   huge          as `wide`, in units so large that sums just do not overflow; huge-square: those of squares
 ///   spread        both signs, over 120 binary orders of magnitude, from 2^-73 to 2^47 (f16: 40): their squares neither
 ///                 overflow nor underflow to zero
 ///   whole-range   the same over all the exponents that the type has, subnormal numbers included, up to those of
 ///                 `alternating`. Their squares overflow
 ///   subnormal     as `exact`, in units of the least subnormal: a kernel that flushes them to zero fails
-///   infinity      random with one infinity; nan: random with one NaN; mixed-infinities: +inf and -inf (a tile each)
+///   positive      random in [1/2, 1]: all errors of truncation have one sign
+///   infinity      random with one infinity, for odd seeds with many of one sign
+///   nan           random with one NaN
+///   mixed-infinities  random with one infinity of each sign, for odd seeds with many (a tile each)
 std::span<const std::string_view> dataset_names(ElementType);
 
 /// Throws UsageError for a name that is none of dataset_names(), listing them.

@@ -11,6 +11,8 @@
 ///   drawn sizes     Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that
 ///                   no power of two has.
 ///   middle sizes    Up to 2^19, with offsets and all settings: where kernels take another way from some size on.
+///   many calls      300 of one plan, and 64 whose rounding errors are compared.
+///   other GPUs      Of older limits, and of so many SMs that a grid has more blocks than a block has threads.
 ///   random orders   Of more blocks than forward and reverse order tell apart: those two mirror each other.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
 ///                   tunable too, and past 2^32 wide sums.
@@ -52,9 +54,11 @@ struct Scope {
   bool every_value = false;  ///< one by one: every value of each tunable, not one that is drawn
   std::size_t drawn_to = 0;
   std::size_t middle = 0;      ///< so many sizes of each type between drawn_to and 2^19
+  std::size_t most_threads = 0;  ///< what a launch on a large GPU may have
   double most_in_random = 0;   ///< what a call in the random order may cost beyond random_to
   /// Every type, default settings. Of the smallest, first, the first float also in repeated calls.
   std::vector<std::size_t> large{};
+  std::vector<std::size_t> edges{};  ///< the type of the smallest elements: from here an index of 32 bits steps on to 0
   std::vector<std::size_t> large_settings{};  ///< the document's type, every single value of every tunable
   std::vector<std::size_t> huge{};            ///< every type, default settings
 };
@@ -75,6 +79,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
                 .drawn_to = 1 << 20,
                 .middle = 2,
                 .large = {(1 << 20) + 7, (1 << 24) + 3, (1 << 28) + 1, (1 << 30) + 7},
+                .edges = {(std::size_t{1} << 31) - 1, (std::size_t{1} << 32) - 1},
                 .large_settings = {(1 << 30) + 7},
                 .huge = {(std::size_t{1} << 32) + 5}};
       [[fallthrough]];  // elsewhere it means the most that is sensible there
@@ -89,6 +94,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
               .every_value = tier != Tier::check,
               .drawn_to = 20000,
               .middle = tier == Tier::check ? 2u : 6u,
+              .most_threads = tier == Tier::check ? 1u << 17 : 1u << 19,
               .most_in_random = tier == Tier::check ? 40e3 : 400e3,
               .large = {(1 << 20) + 7}};
   }
@@ -135,16 +141,20 @@ struct Work {
 // Integer sums are defined modulo 2^32, so full-range data is exact for them.
 constexpr std::array<Work, 4> integer_calls{
     {{"random", "exact", 0}, {"random", "exact", 1}, {"exact", "exact", 1}, {"alternating", "exact", 0}}};
-constexpr std::array<Work, 10> float_calls{{{"exact", "exact", 0},
+constexpr std::array<Work, 14> float_calls{{{"exact", "exact", 0},
                                             {"exact", "exact", 1},
                                             {"wide", "exact", 1},
                                             {"random", "bounded", 0},
                                             {"ill-conditioned", "bounded", 0},
                                             {"alternating", "exact", 0},
                                             {"subnormal", "exact", 1},
+                                            {"tiny", "exact", 1},
+                                            {"huge", "exact", 1},
                                             {"infinity", "special", 0},
+                                            {"infinity", "special", 1},
                                             {"nan", "special", 0},
-                                            {"mixed-infinities", "special", 0}}};
+                                            {"mixed-infinities", "special", 0},
+                                            {"mixed-infinities", "special", 1}}};
 // Only in the covering array: each makes several calls.
 constexpr std::array<Work, 2> integer_protocols{{{"random", "repeat", 2}, {"random", "two-plans", 4}}};
 constexpr std::array<Work, 4> float_protocols{
@@ -226,6 +236,7 @@ double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string
 double whole_cost_of(const DeviceInfo& device, const Shape& shape, const Case& c, std::size_t settings) {
   const double more = c.check == "calls"        ? 9
                       : c.check == "many-calls" ? many_calls
+                      : c.check == "bias"       ? bias_calls
                       : c.check == "settings"   ? static_cast<double>(settings)
                                                 : 1;
   const double large = device.kind == DeviceKind::cuda ? static_cast<double>(c.problem.n) / (1 << 22) : 0;
@@ -253,6 +264,8 @@ class Builder {
       if (scope_.drawn_to) add_drawn_sizes();
       if (scope_.middle) add_middle_sizes();
       if (scope_.middle) add_many_calls();
+      if (scope_.middle) add_numbers();
+      if (scope_.middle) add_other_gpus();
       if (scope_.most_in_random > 0) add_random_orders();
       add_large();
     }
@@ -472,6 +485,50 @@ class Builder {
         draw(orders_of(device_.kind, true)));
   }
 
+  /// Default settings on GPUs of other limits, and the smallest blocks on the largest of them, whose grid has more
+  /// blocks than a block has threads.
+  void add_other_gpus() {
+    if (device_.kind != DeviceKind::sim) return;
+    const auto add_like = [&](std::string_view like, const Settings& settings, std::size_t n) {
+      const ElementType type = draw(v_.types);
+      const std::size_t before = cases_.size();
+      add({draw(v_.operations), type, n}, settings, draw(offsets), exact_work(type), cheap_sim_orders.front());
+      if (cases_.size() > before) cases_.back().like = like;
+    };
+    for (const char* like : {"sm-75", "sm-86"}) add_like(like, standard(), most_in_random(standard()));
+    const Settings* cheapest = &right_.front();
+    for (const Settings& s : right_)
+      if (threads_of_large(s) < threads_of_large(*cheapest)) cheapest = &s;
+    const std::size_t n = (1 << 18) + 1 + random_() % 30;
+    if (threads_of_large(*cheapest) <= scope_.most_threads) add_like("nvidia-b200", *cheapest, n);
+  }
+
+  /// Of 148 SMs.
+  std::size_t threads_of_large(const Settings& settings) {
+    DeviceInfo large = device_;
+    large.sm_count = 148;
+    try {
+      const PlanInfo info = make_plan(v_, {v_.operations.front(), v_.types.front(), 1 << 18}, settings, large)->info();
+      return info.grid_blocks * info.block_threads;
+    } catch (const std::exception&) {
+      return std::numeric_limits<std::size_t>::max();
+    }
+  }
+
+  /// Sums of i8 beyond what f32 counts, and wide ones beyond 32 bits; rounding errors of one sign.
+  void add_numbers() {
+    for (const Operation operation : v_.operations)
+      if (std::find(v_.types.begin(), v_.types.end(), ElementType::i8) != v_.types.end()) {
+        const std::size_t n = operation == Operation::wide_sum ? (1 << 24) + (1 << 18) + 3 : (1 << 18) + 3;
+        add({operation, ElementType::i8, n}, standard(), 1, {"largest", "exact", 0},
+            draw(orders_of(device_.kind, true)));
+      }
+    const auto first_float = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
+    if (first_float != v_.types.end())
+      add({v_.operations.front(), *first_float, 515}, standard(), draw(offsets), {"positive", "bias", 0},
+          draw(orders_of(device_.kind, true)));
+  }
+
   /// The largest n, and no round one, that a call in the random order may have.
   std::size_t most_in_random(const Settings& settings) {
     std::size_t n = 1 << 17;
@@ -485,6 +542,8 @@ class Builder {
     const std::size_t n = most_in_random(standard());
     const ElementType type = draw(v_.types);
     add({draw(v_.operations), type, n}, standard(), draw(offsets), exact_work(type), "random");
+    for (const std::size_t starved : {std::size_t{2000}, std::size_t{2000}, n})
+      add({draw(v_.operations), type, starved + random_() % 100}, standard(), 0, exact_work(type), "starve");
     const auto first_float = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
     if (first_float == v_.types.end()) return;
     std::vector<Settings> all = one_by_one(scope_.every_value);
@@ -510,6 +569,11 @@ class Builder {
           add({v_.operations.front(), type, n}, standard(), 0, {"random", "repeat", 0}, no_orders.front());
         add_large_pair(n, type, standard());
       }
+    }
+    for (const std::size_t n : scope_.edges) {
+      const auto smallest = std::min_element(v_.types.begin(), v_.types.end(),
+                                             [](ElementType a, ElementType b) { return size_of(a) < size_of(b); });
+      add_exact_large({v_.operations.front(), *smallest, n}, standard(), most_loads_per_thread);
     }
     for (const std::size_t n : scope_.large_settings)
       for (const Settings& s : one_by_one(true))
@@ -589,11 +653,11 @@ class Builder {
     // Squares of subnormals are rounded; those of the alternating data overflow, but for f16's in f32.
     if (has_squares(problem.operation) && is_floating(problem.type)) {
       if (c.dataset == "subnormal") c.check = "bounded";
-      if (c.dataset == "wide") c.dataset = "wide-square";
+      if (c.dataset == "wide" || c.dataset == "tiny" || c.dataset == "huge") c.dataset += "-square";
       if (c.dataset == "alternating" && problem.type != ElementType::f16) c.check = "special";
     }
     // Each random order differs, and so does its data; the even step keeps what the seed says about signs.
-    if (c.order == "random") c.seed += 2 * (random_() % 4);
+    if (c.order == "random" || c.order == "starve") c.seed += 2 * (random_() % 4);
     c.cost = whole_cost_of(device_, shape, c, right_.size());
     cases_.push_back(std::move(c));
   }

@@ -207,6 +207,19 @@ std::string CaseCall::settle(bool is_first) {
   return is_first ? why : why + compared_with_first_call(bench_, case_, input_.recipe);
 }
 
+double CaseCall::relative_error() const {
+  const Reference& want = reference_for(case_.problem.operation, input_).reference();
+  double got = 0;
+  if (want.type == ElementType::f32) {
+    float single = 0;
+    std::memcpy(&single, result_.data(), sizeof single);
+    got = single;
+  } else {
+    std::memcpy(&got, result_.data(), sizeof got);
+  }
+  return (got - want.value - want.residual) / want.value;
+}
+
 /// What is wrong with a result that must be wrong in one known way: the sum of the elements that the variant declares
 /// as kept, the others being zero. `check` says whether it is right.
 std::string CaseCall::not_as_declared(const Check& check) const {

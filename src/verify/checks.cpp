@@ -1,11 +1,13 @@
 #include "verify/checks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "device/sim/gpu.h"
 #include "device/sim/schedule.h"
 #include "verify/call.h"
 
@@ -16,6 +18,7 @@ void set_order(const Case& c, std::uint64_t seed) {
   if (c.order.empty()) return;
   sim::set_schedule(c.order == "forward"   ? sim::Order::forward
                     : c.order == "reverse" ? sim::Order::reverse
+                    : c.order == "starve"  ? sim::Order::starve
                                            : sim::Order::random,
                     seed);
 }
@@ -180,6 +183,34 @@ std::string check_many_calls(Workbench& bench, const Case& c) {
   return {};
 }
 
+/// Rounding errors of many calls, which must be of both signs: truncation stays within each call's bound.
+std::string check_bias(Workbench& bench, const Case& c) {
+  if (!is_floating(c.problem.type)) throw Refused("a bias is one of rounding, and integers are not rounded");
+  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
+  const OwnStream stream(bench.backend);
+  Output output(bench.backend, c.problem.result_bytes(), stream);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < bias_calls; ++i) {
+    CaseInput& in = bench.input(recipe_of(c, c.seed + static_cast<std::uint64_t>(i)));
+    CaseCall call(bench, c, plan, in, output, stream);
+    const Drain drain(bench.backend, {stream});
+    output.poison(stream);
+    call.enqueue();
+    if (std::string why = call.settle(i == 0); !why.empty()) return why;
+    const double error = call.relative_error();
+    sum += error;
+    squares += error * error;
+  }
+  // Their mean in units of its standard deviation. Of errors that have no bias it is normal: 8 is never seen.
+  constexpr double most = 8;
+  const double mean = sum / bias_calls, variance = squares / bias_calls - mean * mean;
+  if (mean * mean * bias_calls <= most * most * variance) return {};
+  return "the relative errors of " + std::to_string(bias_calls) + " sums of positive numbers are " +
+         std::to_string(mean * 0x1p24) + " * 2^-24 on average, " +
+         std::to_string(std::abs(mean) / std::sqrt(variance / bias_calls)) +
+         " standard deviations from zero: are sums truncated in place of rounded?";
+}
+
 /// The same call with every value of every tunable, each in the opposite thread order of the one before; then with
 /// another element in the input.
 std::string check_settings(Workbench& bench, const Case& c) {
@@ -231,11 +262,13 @@ constexpr Protocol protocols[] = {{"repeat", check_repeat},
                                   {"calls", check_calls},
                                   {"many-calls", check_many_calls},
                                   {"settings", check_settings},
+                                  {"bias", check_bias},
                                   {"chain", check_chain}};
 
 }  // namespace
 
 std::string run_check(Workbench& bench, const Case& c) {
+  const sim::Like like(c.like);
   set_order(c, c.seed);
   for (const auto& [name, run] : protocols)
     if (c.check == name) return run(bench, c);

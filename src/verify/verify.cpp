@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/child.h"
+#include "device/sim/gpu.h"
 #include "verify/workbench.h"
 
 namespace reductio {
@@ -79,7 +80,7 @@ Child::Message message_of(const Event& e) {
     const Case& c = *e.what;
     add(std::string(name(c.problem.operation)), std::string(name(c.problem.type)), std::to_string(c.problem.n),
         std::to_string(c.offset_elements), c.dataset, std::to_string(c.seed), c.order, c.check,
-        fmt::format("{}", c.cost));
+        c.like, fmt::format("{}", c.cost));
     for (const auto& [name, value] : c.settings) add(name, value);
   }
   return out;
@@ -98,9 +99,9 @@ Event event_of(const Child::Message& m, const std::vector<const Variant*>& selec
   if (e.kind == Event::Kind::begun) {
     const Variant& v = *selected.at(e.v);
     e.what = Case{&v, {parse_operation(m.at(4)), parse_type(m.at(5)), number(6)}, Settings(v.tunables), number(7),
-                  m.at(8), number(9), m.at(10), m.at(11)};
-    e.what->cost = std::stod(m.at(12));
-    for (std::size_t i = 13; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
+                  m.at(8), number(9), m.at(10), m.at(11), m.at(12)};
+    e.what->cost = std::stod(m.at(13));
+    for (std::size_t i = 14; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
   }
   return e;
 }
@@ -475,6 +476,8 @@ class Follower {
 
 bool is_protocol(std::string_view check) { return check != "exact" && check != "bounded" && check != "special"; }
 
+void check_like(std::string_view gpu) { const sim::Like like(gpu); }
+
 std::string Case::describe() const {
   std::string text = variant->id + " " + std::string(name(problem.operation)) + " " + std::string(name(problem.type)) +
                      " n=" + std::to_string(problem.n);
@@ -483,6 +486,7 @@ std::string Case::describe() const {
   text += " " + dataset + " seed=" + std::to_string(seed);
   if (!order.empty()) text += " order=" + order;
   if (is_protocol(check)) text += " check=" + check;
+  if (!like.empty()) text += " like=" + like;
   return text;
 }
 
@@ -502,6 +506,7 @@ std::string Case::command(DeviceKind device, const std::string& program) const {
   if (offset_elements) text += " --offset " + std::to_string(offset_elements);
   text += " --dataset " + dataset + " --seed " + std::to_string(seed);
   if (!order.empty()) text += " --order " + order;
+  if (!like.empty()) text += " --like " + like;
   return text + " --check " + check;
 }
 

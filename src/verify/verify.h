@@ -33,15 +33,16 @@ struct Case {
   std::size_t offset_elements;
   std::string dataset;
   std::uint64_t seed;  ///< of the data, and of the order where that is random
-  std::string order;   ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
+  std::string order;   ///< the simulated device's schedule: "forward", "reverse", "starve", "random"; empty elsewhere
   /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
   /// NaN). "fault": one call with a known fault, whose result must be wrong in just the declared way. The others make
   /// several calls (checks.cpp): "repeat", one plan on differing data; "two-plans", two plans on two streams at once;
   /// "calls", nine calls of one plan on two streams, one of them captured and launched twice; "many-calls", 300 of one
-  /// plan; "settings", other
+  /// plan; "bias", 64 of one plan, whose errors must be of both signs; "settings", other
   /// settings, whose bits must agree (Determinism::always); "chain", the declared longest chain of additions against
   /// the executed one (simulated device, floats).
   std::string check;
+  std::string like{};      ///< the GPU that the simulated device is like (device/sim/gpu.h); empty: itself
   std::string left_out{};  ///< why the tier does not run it; empty: it does
   double cost = 1;         ///< relative to other cases, to estimate the time left
 
@@ -52,10 +53,12 @@ struct Case {
 };
 
 /// What a case's order and check may be.
-inline constexpr std::array case_orders{"forward", "reverse", "random"};
+inline constexpr std::array case_orders{"forward", "reverse", "starve", "random"};
 inline constexpr std::array case_checks{"exact", "bounded",    "special",  "repeat", "two-plans",
-                                        "calls", "many-calls", "settings", "chain", "fault"};
-inline constexpr int many_calls = 300;
+                                        "calls", "many-calls", "settings", "chain",  "bias", "fault"};
+/// Throws UsageError for the name of a GPU that the simulated device cannot be like; empty is itself.
+void check_like(std::string_view gpu);
+inline constexpr int many_calls = 300, bias_calls = 64;
 /// Whether a check makes several calls, so that it does not follow from the data.
 bool is_protocol(std::string_view check);
 

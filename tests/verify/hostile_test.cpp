@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,10 +39,14 @@ Variant variant(const char* name, PrepareOne prepare) {
   return v;
 }
 
+/// Of other GPUs alone, where each case has very many threads.
+bool is_like_another(const Case& c) { return !c.like.empty(); }
+
 /// Why the first case fails that does; empty: all pass.
-std::string rejection(const Variant& v, Tier tier, std::uint64_t seed) {
+std::string rejection(const Variant& v, Tier tier, std::uint64_t seed, bool (*which)(const Case&)) {
   const auto backend = open_sim();
   for (const Case& c : battery(v, backend->info(), tier, seed)) try {
+      if (which && !which(c)) continue;
       if (const std::string why = run_case(c, *backend); !why.empty()) return c.describe() + ": " + why;
     } catch (const Refused&) {
     } catch (const std::exception& e) {
@@ -50,18 +56,19 @@ std::string rejection(const Variant& v, Tier tier, std::uint64_t seed) {
 }
 
 /// By none but the flaw that is meant, and not by the luck of one seed.
-void expect_rejected(const Variant& v, const std::string& because, Tier tier = Tier::check) {
+void expect_rejected(const Variant& v, const std::string& because, Tier tier = Tier::check,
+                     bool (*which)(const Case&) = nullptr) {
   if (sanitized) GTEST_SKIP() << "the build without sanitizers runs it";
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const std::string why = rejection(v, tier, seed);
+    const std::string why = rejection(v, tier, seed, which);
     EXPECT_NE(why.find(because), std::string::npos) << v.id << " with seed " << seed << ": " << why;
     EXPECT_NE(why, "") << v.id << " with seed " << seed;
   }
 }
 
-void expect_sound(const Variant& v, Tier tier = Tier::check) {
+void expect_sound(const Variant& v, bool (*which)(const Case&) = nullptr) {
   if (sanitized) GTEST_SKIP() << "the build without sanitizers runs it";
-  EXPECT_EQ(rejection(v, tier, 1), "");
+  EXPECT_EQ(rejection(v, Tier::check, 1, which), "");
 }
 
 constexpr unsigned block = 64;
@@ -326,6 +333,242 @@ TEST(Hostile, writes_to_its_input_and_puts_it_back) {
                             });
                           }),
                   "changed its input", Tier::quick);
+}
+
+// ---- which numbers decide
+
+/// Rounds toward zero in the block's tree.
+__device__ float truncated_sum(float a, float b) {
+  const double sum = static_cast<double>(a) + b;
+  const auto rounded = static_cast<float>(sum);
+  return std::abs(rounded) > std::abs(sum) ? std::nextafter(rounded, 0.0f) : rounded;
+}
+__global__ void truncates(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n) {
+  const SharedPtr<float> sums = shared_memory<float>();
+  const unsigned t = threadIdx.x;
+  sums[t] = grid_stride_sum(in, n);
+  for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
+    __syncthreads();
+    if (t < distance) sums[t] = truncated_sum(sums[t], sums[t + distance]);
+  }
+  if (t == 0) partials[blockIdx.x] = sums[0];
+}
+TEST(Hostile, truncates_in_place_of_rounding) {
+  expect_rejected(variant("truncates", prepare<truncates>), "standard deviations from zero");
+}
+
+enum class Loss { below, above, infinities };
+/// `below`: drops what it takes for noise. `above`: scales all down and up again. `infinities`: counts them in 3 bits.
+template <Loss loss>
+__global__ void loses(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n) {
+  float sum = 0;
+  unsigned infinities = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
+       i += std::size_t{blockDim.x} * gridDim.x) {
+    const float x = in[i];
+    if (loss == Loss::below)
+      sum += std::abs(x) < 0x1p-100f ? 0 : x;
+    else if (loss == Loss::above)
+      sum += x * 0x1p10f;
+    else if (std::isinf(x))
+      infinities += x > 0 ? 1 : 3;
+    else
+      sum += x;
+  }
+  if (loss == Loss::above) sum *= 0x1p-10f;
+  if (infinities % 4 == 1) sum += std::numeric_limits<float>::infinity();
+  if (infinities % 4 == 3) sum -= std::numeric_limits<float>::infinity();
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+template <Loss loss>
+Variant losing(const char* name) {
+  return variant(name, [](const Problem& p, const DeviceInfo&) {
+    PlanInfo info = two_launches_info(p.n);
+    info.flushes_subnormals = true;
+    return two_launches<loses<loss>>(info, p.n, Buffer<float>(grid));
+  });
+}
+TEST(Hostile, loses_numbers_at_the_ends_of_the_range) {
+  expect_rejected(losing<Loss::below>("noise"), "tiny");
+  expect_rejected(losing<Loss::above>("scaled"), "huge");
+  expect_rejected(losing<Loss::infinities>("infinities"), "infinit");
+}
+
+/// One block adds bytes up in `Sum`, one thread each in `Own`.
+template <class Own, class Sum, class Out>
+__global__ void sum_of_bytes(GlobalPtr<const std::int8_t> in, GlobalPtr<Out> out, std::size_t n) {
+  Own own = 0;
+  for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) own += static_cast<Own>(in[i]);
+  const SharedPtr<Own> sums = shared_memory<Own>();
+  sums[threadIdx.x] = own;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  Sum sum = 0;
+  for (unsigned t = 0; t < blockDim.x; ++t)
+    sum = static_cast<Sum>(static_cast<long long>(sum) + static_cast<long long>(Own(sums[t])));
+  out[0] = static_cast<Out>(sum);
+}
+template <class Own, class Sum, class Out>
+Variant of_bytes(Operation operation) {
+  Variant v = variant("bytes", [](const Problem& p, const DeviceInfo&) {
+    const PlanInfo info{.grid_blocks = 1, .block_threads = block, .longest_chain = ceil_div(p.n, block) + block};
+    return plan_of(info, [n = p.n](void* in, void* out, Stream stream) {
+      launch<sum_of_bytes<Own, Sum, Out>>({1, block, block * sizeof(Own), stream}, global<const std::int8_t>(in, n),
+                                          global<Out>(out, 1), n);
+    });
+  });
+  v.operations = {operation};
+  v.types = {ElementType::i8};
+  return v;
+}
+TEST(Hostile, counts_bytes_in_too_narrow_a_type) {
+  expect_sound(of_bytes<int, int, int>(Operation::sum));
+  expect_rejected(of_bytes<float, float, int>(Operation::sum), "n=262147 offset=1 largest");
+  expect_sound(of_bytes<int, long long, long long>(Operation::wide_sum));
+  expect_rejected(of_bytes<int, int, long long>(Operation::wide_sum), "n=17039363 offset=1 largest");
+}
+
+// ---- which GPU it is
+
+/// A block adds up a partial result of each of its threads, and of no more.
+__global__ void add_one_each(GlobalPtr<const float> partials, GlobalPtr<float> out, std::size_t count) {
+  const float sum = block_sum(threadIdx.x < count ? partials[threadIdx.x] : 0);
+  if (threadIdx.x == 0) out[0] = sum;
+}
+TEST(Hostile, has_more_blocks_than_a_block_has_threads) {
+  expect_rejected(variant("few-partials",
+                          [](const Problem& p, const DeviceInfo& gpu) {
+                            const std::size_t n = p.n, blocks = 8 * static_cast<std::size_t>(gpu.sm_count);
+                            const Buffer<float> partials(blocks);
+                            PlanInfo info = info_for(n, partials.bytes());
+                            info.grid_blocks = blocks;
+                            info.longest_chain = ceil_div(n, blocks * block) + 6 + 11;
+                            return plan_of(info, [=](void* in, void* out, Stream stream) {
+                              launch<block_sums>({blocks, block, block * sizeof(float), stream},
+                                                 global<const float>(in, n), partials.ptr(), n);
+                              launch<add_one_each>({1, 1024, 1024 * sizeof(float), stream},
+                                                   GlobalPtr<const float>(partials.ptr()), global<float>(out, 1),
+                                                   blocks);
+                            });
+                          }),
+                  "like=nvidia-b200", Tier::check, is_like_another);
+}
+
+__global__ void sum_by_grid_barrier(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n,
+                                    GlobalPtr<float> partials) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+  grid_sync();
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
+  out[0] = total;
+}
+TEST(Hostile, takes_2048_threads_for_what_an_sm_holds) {
+  const auto of = [](int threads_per_sm) {
+    return [=](const Problem& p, const DeviceInfo& gpu) {
+      const int threads = threads_per_sm ? threads_per_sm : gpu.threads_per_sm;
+      const std::size_t n = p.n, blocks = static_cast<std::size_t>(gpu.sm_count * threads / 512);
+      const Buffer<float> partials(blocks);
+      PlanInfo info = info_for(n, partials.bytes());
+      info.grid_blocks = blocks;
+      info.block_threads = 512;
+      return plan_of(info, [=](void* in, void* out, Stream stream) {
+        launch_cooperative<sum_by_grid_barrier>({blocks, 512, 512 * sizeof(float), stream}, global<const float>(in, n),
+                                                global<float>(out, 1), n, partials.ptr());
+      });
+    };
+  };
+  expect_sound(variant("cooperative", of(0)), is_like_another);
+  expect_rejected(variant("cooperative-2048", of(2048)), "a cooperative launch of 24 blocks", Tier::check,
+                  is_like_another);
+}
+
+// ---- what caches and overlapping launches decide
+
+enum class Cache { plain, read_only };
+/// The last block adds up the partial results, fenced, but maybe through the read-only cache.
+template <Cache cache>
+__global__ void last_block_by(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n,
+                              GlobalPtr<float> partials, GlobalPtr<unsigned> arrived) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) {
+    if constexpr (cache == Cache::plain)
+      total += __ldcg(partials + b);
+    else
+      total += __ldg(partials + b);
+  }
+  out[0] = total;
+}
+template <auto kernel>
+std::unique_ptr<Plan> one_launch(const Problem& p, bool overlaps = false) {
+  const Buffer<float> partials(grid);
+  const Buffer<unsigned> arrived(1);
+  return plan_of(info_for(p.n, partials.bytes() + arrived.bytes()), [=, n = p.n](void* in, void* out, Stream stream) {
+    zero(arrived.ptr(), 1, stream);
+    zero(partials.ptr(), grid, stream);
+    Launch shape{grid, block, block * sizeof(float), stream};
+    shape.overlaps = overlaps;
+    launch<kernel>(shape, global<const float>(in, n), global<float>(out, 1), n, partials.ptr(), arrived.ptr());
+  });
+}
+TEST(Hostile, reads_through_the_read_only_cache_what_the_launch_wrote) {
+  const auto of = [](auto prepare_one) {
+    return variant("cache", [=](const Problem& p, const DeviceInfo&) { return prepare_one(p, false); });
+  };
+  expect_sound(of(one_launch<last_block_by<Cache::plain>>));
+  expect_rejected(of(one_launch<last_block_by<Cache::read_only>>), "through the read-only cache", Tier::quick);
+}
+
+template <bool late>
+__global__ void overlapping(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
+                            GlobalPtr<unsigned> arrived) {
+  if (!late) wait_for_previous_kernel();
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (late) wait_for_previous_kernel();
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
+  out[0] = total;
+}
+TEST(Hostile, touches_memory_before_the_previous_kernel_is_done) {
+  const auto of = [](auto prepare_one) {
+    return variant("overlaps", [=](const Problem& p, const DeviceInfo&) { return prepare_one(p, true); });
+  };
+  expect_sound(of(one_launch<overlapping<false>>));
+  expect_rejected(of(one_launch<overlapping<true>>), "before wait_for_previous_kernel()", Tier::quick);
+}
+
+/// Block 0 waits for the others, but not for ever.
+__global__ void gives_up(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
+                         GlobalPtr<unsigned> arrived) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  store_relaxed(partials + blockIdx.x, sum);
+  __threadfence();
+  atomicAdd(arrived, 1u);
+  if (blockIdx.x != 0) return;
+  for (int look = 0; look < 10000 && load_acquire(arrived) != gridDim.x; ++look) {
+  }
+  __threadfence();
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += load_relaxed(partials + b);  // zero until it is there
+  out[0] = total;
+}
+TEST(Hostile, gives_up_waiting_for_a_block_that_is_late) {
+  expect_rejected(variant("gives-up", [](const Problem& p, const DeviceInfo&) { return one_launch<gives_up>(p); }),
+                  "order=starve");
 }
 
 }  // namespace

@@ -107,6 +107,10 @@ void fail_global(const Touch& t) {
                 "host code " + verb(t.kind) + " device memory; use copy_to_host, zero or a kernel");
   const View& v = *t.view;
   const std::string what = verb(t.kind) + " " + element(t);
+  if (!in_reach)
+    stop_here(FaultKind::race, site_of(t.site),
+              what + " of global memory before wait_for_previous_kernel(), in a launch that may begin while the kernel "
+                     "before it runs (Launch::overlaps)");
   if (v.begin == v.end && t.where % std::min<std::size_t>(t.size & -t.size, 16) != 0)
     stop_here(FaultKind::misaligned, site_of(t.site),
               verb(t.kind) + " " + std::to_string(t.size) +
@@ -125,6 +129,17 @@ void fail_input(const Touch& t) {
   stop_here(FaultKind::contract, site_of(t.site),
             "changed its input, which it does not declare (consumes_input): it " + verb(t.kind) + " " + element(t) +
                 " there");
+}
+
+void on_read_only_load(const View& v, std::uintptr_t at, std::size_t size, Site site) {
+  const Memory& m = *v.memory;
+  const auto in_this_launch = [](const Accesses& a) { return a.serial - running->first_serial < running->grid; };
+  for (std::size_t w = (at - m.begin) / word_bytes; w * word_bytes < at - m.begin + size; ++w)
+    if (in_this_launch(m.records[w].writes) || in_this_launch(m.records[w].atomics))
+      stop_here(FaultKind::race, site,
+                "reads " + element({Access::read, &v, at, size}) +
+                    " through the read-only cache, which may be older than what this launch wrote there, whatever "
+                    "orders the two: read it plainly");
 }
 
 void fail_shared(const SharedRange& array, const Touch& t) {

@@ -35,7 +35,8 @@ struct Block {
   Record* shared_records = nullptr;
   Accesses* shared_reads = nullptr;
 };
-extern Block* running;  ///< null outside kernels
+extern Block* running;   ///< null outside kernels
+extern Block* in_reach;  ///< the same, but null while the thread may not touch global memory yet (Launch::overlaps)
 
 /// A part of a block's shared memory, in bytes from its start, as one SharedPtr may touch it.
 struct SharedRange {
@@ -66,6 +67,8 @@ struct Touch {
 };
 
 [[noreturn]] void fail_global(const Touch&);
+/// A load of global memory through the read-only cache, after its other checks.
+void on_read_only_load(const View&, std::uintptr_t at, std::size_t size, Site);
 [[noreturn]] void fail_input(const Touch&);
 [[noreturn]] void fail_shared(const SharedRange&, const Touch&);
 /// `record` and `reads` are the word's.
@@ -132,7 +135,7 @@ inline void watch_spinning(std::uint64_t where) {
 [[gnu::always_inline]] inline void on_bounds(const View& v, std::uintptr_t at, Access kind, std::size_t size,
                                              SiteCode site) {
   // Unsigned, so one comparison covers both ends; views hold whole elements, so the first byte decides.
-  if (!running || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]]
+  if (!in_reach || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]]
     fail_global({kind, &v, at, size, site});
 }
 

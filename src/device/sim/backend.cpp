@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "device/sim/gpu.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
 #include "device/sim/memory.h"
@@ -21,13 +22,10 @@ class SimBackend final : public Backend {
   SimBackend() {
     info_.kind = DeviceKind::sim;
     info_.name = "simulated GPU";
-    info_.sm_count = sim::sm_count;
-    info_.threads_per_sm = static_cast<int>(sim::threads_per_sm);
     info_.shared_bytes_per_block = sim::shared_bytes_per_block;
     info_.l2_bytes = std::size_t{4} << 20;
     info_.memory_bytes = sim::device_memory_bytes;
     info_.max_grid = static_cast<unsigned>(sim::max_grid);
-    info_.capability = sim::capability;
   }
 
   /// Reports work on the default stream that nothing waited for, which is never done.
@@ -42,7 +40,13 @@ class SimBackend final : public Backend {
     if (failure_) report(failure_);
   }
 
-  const DeviceInfo& info() const override { return info_; }
+  const DeviceInfo& info() const override {
+    const sim::Gpu& like = sim::gpu();
+    info_.sm_count = like.sm_count;
+    info_.threads_per_sm = static_cast<int>(like.threads_per_sm);
+    info_.capability = like.capability;
+    return info_;
+  }
   void* allocate(std::size_t bytes) override { return sim::allocate(bytes); }
   void release(void* p) noexcept override { sim::release(p); }
   std::size_t memory_free() const override { return sim::memory_free(); }
@@ -107,7 +111,7 @@ class SimBackend final : public Backend {
     }
   }
 
-  DeviceInfo info_;
+  mutable DeviceInfo info_;  ///< of the GPU that it is like now
   std::set<void*> mine_;  ///< handles of the streams that were created here
   std::exception_ptr failure_;
 };

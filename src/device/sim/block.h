@@ -2,6 +2,7 @@
 /// A resident block: its threads, what each waits for, its warps and its shared memory.
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct BlockState : Block {
   std::vector<Thread> thread;
   std::array<Waiting, max_threads_per_block> waiting{};  ///< by thread; not in Thread, so that all are cleared at once
   std::vector<Polled> polled;                            ///< by thread
+  std::bitset<max_threads_per_block> has_waited;         ///< for the kernel before, by thread
   std::vector<Warp> warps;
   std::vector<std::uint64_t> shared_storage;
   std::vector<Record> record_storage;

@@ -11,6 +11,7 @@
 #include "device/sim/memory.h"
 #include "device/sim/pointers.h"
 #include "device/sim/streams.h"
+#include "device/sim/waiting.h"
 
 namespace reductio::device {
 inline namespace on_sim {
@@ -44,13 +45,14 @@ struct Launcher<kernel> {
 
  private:
   static void enqueue(const Launch& l, bool cooperative, Parameters... args) {
-    sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative},
+    sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative, l.overlaps},
                         KernelCall<Parameters...>{kernel, {args...}}, typeid(KernelName<kernel>));
   }
 };
 
-/// Kernels of one stream run one after the other here, whatever Launch::overlaps says.
-inline void wait_for_previous_kernel() {}
+/// Kernels of one stream run one after the other here, but where Launch::overlaps says that they need not, what touches
+/// global memory before this is a fault.
+inline void wait_for_previous_kernel() { sim::wait_for_previous_kernel(); }
 inline void let_next_kernel_begin() {}
 
 template <auto kernel>

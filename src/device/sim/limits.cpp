@@ -1,17 +1,44 @@
 #include "device/sim/limits.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "core/error.h"
 #include "device/sim/fault.h"
+#include "device/sim/gpu.h"
 #include "device/sim/place.h"
 
 namespace reductio::sim {
 
+namespace {
+
+constexpr std::size_t kib = 1024;
+constexpr Gpu known[] = {{"small", 6, 2048, 32, 228 * kib, 80},        {"sm-75", 6, 1024, 16, 64 * kib, 75},
+                         {"sm-86", 6, 1536, 16, 100 * kib, 86},        {"nvidia-h200", 132, 2048, 32, 228 * kib, 90},
+                         {"nvidia-b200", 148, 2048, 32, 228 * kib, 100}};
+const Gpu* now_like = known;  // under the device's lock, as launches are
+
+}  // namespace
+
+std::span<const Gpu> gpus() { return known; }
+const Gpu& gpu() { return *now_like; }
+
+Like::Like(std::string_view name) : before_(now_like) {
+  if (name.empty()) return;
+  const auto* const at = std::find_if(std::begin(known), std::end(known), [&](const Gpu& g) { return g.name == name; });
+  std::string names;
+  for (const Gpu& g : known) names += (names.empty() ? "" : ", ") + std::string(g.name);
+  if (at == std::end(known)) throw UsageError("unknown GPU '" + std::string(name) + "' to be like; known: " + names);
+  now_like = at;
+}
+Like::~Like() { now_like = before_; }
+
 std::size_t resident_blocks(const Shape& s) {
+  const Gpu& g = gpu();
   const std::size_t whole_warps = (s.block + warp_size - 1) / warp_size * warp_size;
-  const std::size_t by_threads = threads_per_sm / whole_warps;
-  const std::size_t by_shared = shared_bytes_per_sm / (s.shared_bytes + shared_bytes_reserved);
-  return sm_count * std::min({std::size_t{blocks_per_sm}, by_threads, by_shared});
+  const std::size_t by_threads = g.threads_per_sm / whole_warps;
+  const std::size_t by_shared = g.shared_bytes_per_sm / (s.shared_bytes + shared_bytes_reserved);
+  return static_cast<std::size_t>(g.sm_count) * std::min({std::size_t{g.blocks_per_sm}, by_threads, by_shared});
 }
 
 void check_launch(const Shape& s, const std::string& kernel) {

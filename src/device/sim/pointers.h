@@ -353,7 +353,15 @@ std::uintptr_t address_of(GlobalPtr<T> p) {
   return p.address();
 }
 
-// Loads and stores with a hint to the caches, which are not here: plain ones.
+// Loads and stores with a hint to the caches, which are not here: plain ones. Those through the read-only cache may not
+// meet what this very launch wrote, whatever orders the two.
+#define REDUCTIO_READ_ONLY_LOAD(name)                                                                           \
+  template <class T>                                                                                            \
+  std::remove_cv_t<T> name(GlobalPtr<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) { \
+    const auto value = GlobalPtr<const T>(p).read(sim::code_of(file, line));                                    \
+    if (p.view().memory->records) sim::on_read_only_load(p.view(), p.address(), sizeof(T), {file, line});       \
+    return value;                                                                                               \
+  }
 #define REDUCTIO_LOAD(name)                                                                                       \
   template <class T>                                                                                              \
   std::remove_cv_t<T> name(GlobalPtr<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {   \
@@ -365,8 +373,8 @@ std::uintptr_t address_of(GlobalPtr<T> p) {
             int line = __builtin_LINE()) {                                                       \
     p.write(value, sim::code_of(file, line));                                                    \
   }
-REDUCTIO_LOAD(load_past_l1)
-REDUCTIO_LOAD(__ldg)
+REDUCTIO_READ_ONLY_LOAD(load_past_l1)
+REDUCTIO_READ_ONLY_LOAD(__ldg)
 REDUCTIO_LOAD(__ldca)
 REDUCTIO_LOAD(__ldcg)
 REDUCTIO_LOAD(__ldcs)
@@ -376,6 +384,7 @@ REDUCTIO_STORE(__stwb)
 REDUCTIO_STORE(__stcg)
 REDUCTIO_STORE(__stcs)
 REDUCTIO_STORE(__stwt)
+#undef REDUCTIO_READ_ONLY_LOAD
 #undef REDUCTIO_LOAD
 #undef REDUCTIO_STORE
 

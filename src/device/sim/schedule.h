@@ -10,10 +10,12 @@ namespace reductio::sim {
 enum class Order {
   forward,  ///< lowest runnable block and thread first
   reverse,  ///< highest runnable block and thread first
+  starve,   ///< as forward, but one of the blocks begins only when all others are done, wait or have looked in vain
+            ///< for very long
   random,   ///< any runnable thread of any resident block, again at atomics, fences and atomic loads
 };
 
-/// Holds for launches that run from now on; the same seed gives the same schedule. Only `random` reads the seed.
+/// Holds for launches that run from now on; the same seed gives the same schedule. `random` and `starve` read the seed.
 /// At start: forward.
 void set_schedule(Order order, std::uint64_t seed = 1);
 

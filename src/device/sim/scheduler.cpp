@@ -17,7 +17,7 @@
 namespace reductio::sim {
 
 Index threadIdx{0, 0, 0}, blockIdx{0, 0, 0}, blockDim{1, 1, 1}, gridDim{1, 1, 1};
-Block* running = nullptr;
+Block *running = nullptr, *in_reach = nullptr;
 
 Scheduler* const the_scheduler = new Scheduler;
 
@@ -28,6 +28,8 @@ namespace {
 constexpr std::uint64_t fruitless_polls_limit = 1000, fruitless_polls_limit_per_thread = 100;
 /// Switches in a row without any thread ending. Minutes on a real GPU's scale of work, seconds here.
 constexpr std::uint64_t steps_limit = std::uint64_t{1} << 28;
+/// How often all threads together look in vain while one block is starved.
+constexpr std::uint64_t most_looks_in_vain = std::uint64_t{1} << 18;
 
 }  // namespace
 
@@ -119,6 +121,7 @@ void Scheduler::start_block() {
   b.divergent = false;
   b.votes = b.votes_result = 0;
   b.last_barrier = {};
+  b.has_waited.reset();
   if (b.thread.size() < b.threads) {
     b.thread.resize(b.threads);
     b.polled.resize(b.threads);
@@ -139,6 +142,7 @@ void Scheduler::start_block() {
   b.shared_arrays.clear();
 
   resident_.push_back(&b);
+  if (order_ == Order::starve && nth == starved_nth_) starved_ = &b;
   make_all_runnable(b);
 }
 
@@ -167,8 +171,8 @@ void Scheduler::make_all_runnable(BlockState& b) {
 }
 
 REDUCTIO_RARE BlockState* Scheduler::oldest_runnable() {
-  const auto it =
-      std::find_if(resident_.begin(), resident_.end(), [](BlockState* r) { return r->runnable_words != 0; });
+  const auto it = std::find_if(resident_.begin(), resident_.end(),
+                               [&](BlockState* r) { return r->runnable_words != 0 && r != starved_; });
   return it == resident_.end() ? nullptr : *it;
 }
 
@@ -205,6 +209,14 @@ REDUCTIO_RARE Next Scheduler::pick_random() {
 
 /// Everybody waits. Those who poll may look again; if nobody does, the grid is done or stuck.
 REDUCTIO_RARE Next Scheduler::nothing_runnable() {
+  if (starved_) {
+    fruitless_polls_ = 0;
+    looks_in_vain_ += parked_.size();
+    if (parked_.empty() || looks_in_vain_ > most_looks_in_vain) {
+      preferred_ = std::exchange(starved_, nullptr);
+      return pick();
+    }
+  }
   if (!parked_.empty()) {
     for (auto [b, t] : parked_) {
       b->waiting[t] = Waiting::no;
@@ -245,11 +257,14 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   shape_ = shape;
   thread_ = &thread;
   kernel_ = kernel;
-  order_now_ = order_;
+  order_now_ = order_ == Order::starve ? Order::forward : order_;
   random_ = mixed(seed_ + mixed(launches_++));
   permutation_ = Permutation(shape.grid, mixed(random_));
   started_ = 0;
   resident_limit_ = resident_blocks(shape);
+  starved_nth_ = mixed(random_ + 1) % std::min(shape.grid, resident_limit_);
+  starved_ = nullptr;
+  looks_in_vain_ = 0;
   resident_.clear();
   ready_.clear();
   n_ahead_ = 0;
@@ -274,7 +289,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   go_on(&fibers_.main().context, pick());
   if (failure_) unwind_all();
   block_ = nullptr;
-  running = nullptr;
+  running = in_reach = nullptr;
   kernel_.clear();
   last_failure_ = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

@@ -57,6 +57,11 @@ class Scheduler {
     suspend();
   }
   void note_progress() { fruitless_polls_ = 0; }
+  void wait_for_previous_kernel() {
+    if (!running) fail_outside();
+    block_->has_waited[threadIdx.x] = true;
+    in_reach = block_;
+  }
   std::uint64_t steps() { return ++steps_; }
 
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
@@ -127,6 +132,9 @@ class Scheduler {
   std::vector<std::uint32_t> ready_;              // random order only: slot << 16 | thread
   std::array<Next, lookahead> ahead_;             // random order only, a ring: those who come next
   std::size_t first_ahead_ = 0, n_ahead_ = 0;
+  std::size_t starved_nth_ = 0;     // the block that starts as this, where the order is to starve one;
+  BlockState* starved_ = nullptr;  // that block, while it may not begin
+  std::uint64_t looks_in_vain_ = 0;  // of the others meanwhile
   std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; they run when nothing else can
   std::size_t at_grid_barrier_ = 0;
   Site grid_barrier_site_;
@@ -151,10 +159,12 @@ REDUCTIO_HOT void Scheduler::set_current(Next n) {
   ++steps_;
   if (block_ != n.block) {
     block_ = n.block;
-    running = n.block;
+    running = in_reach = n.block;
     blockIdx.x = static_cast<unsigned>(n.block->index);
   }
   threadIdx.x = n.thread;
+  if (shape_.overlaps) [[unlikely]]
+    in_reach = n.block->has_waited[n.thread] ? n.block : nullptr;
 }
 
 /// Switches to `next`, keeping this stack's place in `save`. Returns when this thread is chosen again.

@@ -15,6 +15,7 @@ struct Shape {
   unsigned block;
   std::size_t shared_bytes;
   bool cooperative;
+  bool overlaps = false;  ///< it may begin before the kernel before it has ended
 };
 
 /// A stream of its own, besides the default one.

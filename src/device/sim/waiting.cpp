@@ -103,6 +103,7 @@ unsigned block_barrier(Waiting kind, bool predicate, Site site) {
 void grid_barrier(Site site) { scheduler().grid_barrier(site); }
 void poll(std::uintptr_t address, Site site) { scheduler().poll(address, site); }
 void give_way() { scheduler().give_way(); }
+void wait_for_previous_kernel() { scheduler().wait_for_previous_kernel(); }
 void note_progress() { scheduler().note_progress(); }
 
 }  // namespace reductio::sim

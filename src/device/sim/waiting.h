@@ -52,6 +52,8 @@ std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, u
 void poll(std::uintptr_t address, Site);
 /// Called before atomic updates, atomic stores and fences. Yields if the order is random.
 void give_way();
+/// From here on the thread may touch global memory, in a launch that overlaps the kernel before.
+void wait_for_previous_kernel();
 /// A value has changed that others may be polling.
 void note_progress();
 /// Ends the kernel, or the host's code, as assert and trap do: `what` says why.

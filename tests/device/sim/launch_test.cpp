@@ -1,5 +1,6 @@
 // Launches that CUDA would refuse.
 
+#include "device/sim/gpu.h"
 #include "tests/device/sim/support.h"
 
 namespace reductio::sim_tests {
@@ -64,6 +65,20 @@ TEST(SimLaunch, CooperativeLaunchesMustFit) {
   EXPECT_TRUE(says(refusal_of_launch(187, 65, 0, true), "126 of them fit")) << "warps are whole";
   launch_cooperative<nothing>({12, 1024, 0, {}});
   EXPECT_NO_THROW(sim::synchronize({}));
+}
+
+TEST(SimLaunch, FitAnotherGpuWhileTheDeviceIsLikeIt) {
+  const auto device = open_sim();
+  {
+    const sim::Like like("sm-86");
+    EXPECT_EQ(device->info().threads_per_sm, 1536);
+    EXPECT_TRUE(says(refusal_of_launch(7, 1024, 0, true), "6 of them fit"));
+    const sim::Like same("");
+    EXPECT_EQ(device->info().capability, 86);
+  }
+  EXPECT_EQ(device->info().threads_per_sm, 2048);
+  EXPECT_EQ(device->info().capability, 80);
+  EXPECT_THROW(sim::Like("nvidia-none"), UsageError);
 }
 
 }  // namespace

@@ -32,6 +32,18 @@ TEST(SimOrders, ForwardAndReverseAreWhatTheySay) {
   EXPECT_EQ(reverse, (std::vector<unsigned>{5, 4, 3, 5, 4, 3, 2, 1, 0, 2, 1, 0}));
 }
 
+TEST(SimOrders, AStarvedBlockBeginsWhenTheOthersAreDone) {
+  std::set<unsigned> last;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const auto who = schedule(Order::starve, seed, 3, 2);
+    last.insert(who.back() / 2);
+    std::vector<unsigned> others(who.begin(), who.end() - 4);
+    EXPECT_TRUE(std::is_sorted(others.begin(), others.end(), [](unsigned a, unsigned b) { return a / 2 < b / 2; }));
+    EXPECT_EQ(std::count_if(who.end() - 4, who.end(), [&](unsigned t) { return t / 2 == who.back() / 2; }), 4);
+  }
+  EXPECT_EQ(last, (std::set<unsigned>{0, 1, 2}));
+}
+
 TEST(SimOrders, TheSameSeedGivesTheSameSchedule) {
   for (const std::uint64_t seed : {0u, 1u, 2u, 1000u}) {
     EXPECT_EQ(schedule(Order::random, seed), schedule(Order::random, seed)) << seed;

@@ -109,7 +109,7 @@ def test_wide_data_are_exact_for_squares_too(reductio):
 
 
 def test_one_case_of_every_check_is_run_by_its_name(reductio):
-    for check in ("repeat", "two-plans", "calls", "settings", "chain"):
+    for check in ("repeat", "two-plans", "calls", "many-calls", "settings", "chain", "bias"):
         which = ["--device", "cpu", "--variants", "^host/recursive$"] if check == "settings" else \
                 ["--device", "sim", "--variants", "^twopass/rolled$"]
         told = reductio("verify", *which, "--operations", "sum", "--types", "f32", "--sizes", "1021", "--dataset", "random",
@@ -118,9 +118,12 @@ def test_one_case_of_every_check_is_run_by_its_name(reductio):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, random"),
+    (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, starve, random"),
     (["--check", "twice"],
-     "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, calls, many-calls, settings, chain, fault"),
+     "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, calls, many-calls, settings, chain, "
+     "bias, fault"),
+    (["--like", "gpu-none", "--sizes", "1000"],
+     "unknown GPU 'gpu-none' to be like; known: small, sm-75, sm-86, nvidia-h200, nvidia-b200"),
     (["--check", "chain", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
      "the additions of a chain are counted on the simulated device alone"),
     (["--check", "settings", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
@@ -137,7 +140,7 @@ def test_one_case_of_every_check_is_run_by_its_name(reductio):
     (["--check", "fault", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--sizes", "1000", "--set",
       "block=64"], "has no known fault to check"),
     (["--dataset", "primes"], "unknown --dataset 'primes'; known: random, exact, "),
-    (["--offset", "1"], "--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too"),
+    (["--offset", "1"], "--offset, --dataset, --order, --check and --like describe cases of named sizes; give --sizes, too"),
 ])
 def test_what_describes_no_case_is_refused(reductio, arguments, said):
     assert said in reductio("verify", *arguments).error(1)
