@@ -628,9 +628,10 @@ ExactResult exact_result(GlobalPtr<Acc> out) {
 template <class In>
 class ExactReduction {
  public:
-  /// `ahead`: see ExactTiles; for experiments.
+  /// `ahead`: see ExactTiles; of a fixed choice, for experiments.
   ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {}, bool ahead = false)
-      : n_(n), ahead_(ahead), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
+      : n_(n), ahead_(choice.fixed ? ahead : n * sizeof(In) > row(gpu, 48)),
+        overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
         shape_(shape_for(n * sizeof(In), gpu, choice)) {}
 
   /// Puts one call onto the stream. `out`: a float or double to round to, or an exact::Partial.
@@ -652,10 +653,13 @@ class ExactReduction {
   LaunchShape shape() const { return shape_; }
 
  private:
-  /// An H200's sizes, as in launch_table.h. More blocks than these wait longer for each other than they read faster.
+  /// An H200's sizes, as in launch_table.h. Above 48 MiB three blocks an SM read ahead: four have no registers for it.
+  static std::size_t row(const Gpu& gpu, std::size_t mebibytes) {
+    return mebibytes * MiB * gpu.sm_count / h200.sm_count;
+  }
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
-    const std::size_t few = 8 * MiB * gpu.sm_count / h200.sm_count;
-    if (!choice.fixed) choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= few ? 2 : 4;
+    if (!choice.fixed)
+      choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= row(gpu, 8) ? 2 : bytes <= row(gpu, 48) ? 4 : 3;
     choice.fixed = true;
     choice.reading = Reading::strided;
     LaunchShape shape = launch_shape(bytes, FinishedBy::words, gpu, choice);
