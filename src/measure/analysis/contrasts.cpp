@@ -204,9 +204,10 @@ ContrastValue value_in(const Rows& rows, const std::string& experiment, const Co
       factors;  // a time that stands twice counts with both powers
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Row& row = found[i].row->row;
-    if (row.run_id != first.run_id || row.point.seed != first.point.seed)
-      throw Lacking{
-          fmt::format("{}.csv has {} and {} from different runs", experiment, first.point.variant, row.point.variant)};
+    const bool of_a_run = row.run_id == first.run_id;
+    if (!of_a_run || row.point.seed != first.point.seed)
+      throw Lacking{fmt::format("{}.csv has {} and {} from different {}", experiment, first.point.variant,
+                                row.point.variant, of_a_run ? "seeds" : "runs")};
     Factor& factor = factors[{found[i].row, c.points[i % c.points.size()].way}];
     factor.power = (factor.times ? factor.power : 0) + found[i].power;
     factor.times = &found[i].times;

@@ -167,6 +167,10 @@ TEST(MeasureContrasts, TimesOfDifferentRunsMakeNoRatioAndFewContextsNoInterval) 
   b.row.run_id = "another";
   EXPECT_EQ(summarized(pair, folder({a, b})).at("x 1024")["reason"],
             "levels.csv has levels/a and levels/b from different runs; no comparison.csv");
+  b.row.run_id = a.row.run_id;
+  ++b.row.point.seed;
+  EXPECT_EQ(summarized(pair, folder({a, b})).at("x 1024")["reason"],
+            "levels.csv has levels/a and levels/b from different seeds; no comparison.csv");
 }
 
 TEST(MeasureContrasts, WhatIsMalformedIsOneClearLine) {
