@@ -118,9 +118,12 @@ def claims(folder: Path) -> str:
         others = [f"at 2^{int(n).bit_length() - 1}: {v}" for n, v in zip(large["n"][:1], large["verdict"])]
         others += [f"as first set: {v}" for v in filter(None, first["verdicts_before"].split("; ")[:1])]
         others = [o for o in others if not o.endswith(f": {first['verdict']}")]
+        why = first["reason"]
+        if len(large) and first["verdict"] == "mixed" == large["verdict"].iloc[0]:  # each size says where it holds
+            why += f". At 2^{int(large['n'].iloc[0]).bit_length() - 1}: {large['reason'].iloc[0]}"
         figure = "; ".join(filter(None, [first["text_figure"], notes[claim]]))
         rows.append([claim, first["statement"], figure, ratios(own), ratios(large),
-                     "; ".join([f"**{first['verdict']}**", *others]), first["reason"]])
+                     "; ".join([f"**{first['verdict']}**", *others]), why])
     return markdown(["", "claim", "the document's figure", "ratio", "at 2^28", "verdict", "why"],
                     [[field.replace("|", r"\|") for field in row] for row in rows], "lllrrll")
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import synthetic
 
+import results as rs
 import summary
 
 
@@ -39,6 +40,17 @@ def test_the_comparison_has_each_groups_fastest_call_beside_cub(folder):
     assert (of[1], of[4], of[7]) == ("end to end", f"{kernel * 1e6:.0f}", f"{end_to_end * 1e6:.0f}")
     assert fields(table, "`cub/sum`")[-1] == "1"
     assert fields(table, "*only reading* (an empty call: 2.00 us)")[4] == f"{read * 1e6:.0f}"
+
+
+def test_a_mixed_claim_says_at_each_size_where_it_holds(tmp_path):
+    blank = dict.fromkeys(rs.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little")
+    rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),
+            *(blank | dict(role="step", n=2**20, verdict="holds", ratio=r, ci_low=r, ci_high=r, base="a/b", variant="a/c")
+              for r in (0.8, 1, 0.9, 0.95)),
+            blank | dict(role="large", n=2**28, reason="holds at 4 loads")]
+    synthetic.write_csv(tmp_path / "verdicts.csv", rows)
+    row = summary.claims(tmp_path).splitlines()[-1]
+    assert "| 0.800 to 1.00 |" in row and row.endswith("| holds at 64 loads. At 2^28: holds at 4 loads |")
 
 
 def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
