@@ -88,7 +88,7 @@ def draw(results: Results):
     while 0 < half < len(rows) and rows[half]["claim"] == rows[half - 1]["claim"]:
         half += 1
     parts = [rows[:half], rows[half:]]
-    head, base, gap = 0.3, 1.28, 0.15
+    head, base, gap = 0.3, 1.4, 0.15
     height = head + ROW * max(map(len, parts)) + base
     figure = style.sheet(height)
     values = [v for r in rows for v in (r["then"], r["ratio"], r["low"], r["high"]) if v is not None and pd.notna(v)]
@@ -126,7 +126,7 @@ def draw(results: Results):
     style.title(figure, f"Then, in the documents, and now, on one {results.machine.gpu}")
     handles = [Line2D([], [], **THEN), Line2D([], [], **STEP), *(Line2D([], [], **look(v)) for v in verdicts)]
     style.legend(figure, handles, ["the gain that the document's text names", "from that gain to the one measured here",
-                                   *(f"{v}: {MEANS[v]}" for v in verdicts)], 0.36, ncols=2)
+                                   *(f"{v}: {MEANS[v]}" for v in verdicts)], 0.48, ncols=2)
     style.foot(figure, "Marks with a colour: the gain measured here at the document's own n, with its 95 % interval, and the "
                          "test's verdict.\nBold: the claim's id. Claims whose tests are no speedups: "
                          f"{', '.join(others) or 'none'}. \nOf claims judged over a range: the least and the largest ratio.")
