@@ -271,18 +271,21 @@ Check check_value(const void* result, const Reference& want, std::size_t longest
   if (want.type == ElementType::i128) return check_integer<Int128>(result, want);
   if (want.type == ElementType::i64) return check_integer<std::int64_t>(result, want);
   if (!is_floating(want.type)) return check_integer<std::int32_t>(result, want);
-  double got;
-  if (want.type == ElementType::f32) {
-    float single;
-    std::memcpy(&single, result, sizeof single);
-    got = single;
-  } else {
-    std::memcpy(&got, result, sizeof got);
-  }
-  return check_float(got, want, longest_chain, op, flushes_subnormals);
+  return check_float(floating_result(result, want.type), want, longest_chain, op, flushes_subnormals);
 }
 
 }  // namespace
+
+double floating_result(const void* result, ElementType type) {
+  if (type == ElementType::f32) {
+    float single;
+    std::memcpy(&single, result, sizeof single);
+    return single;
+  }
+  double twice;
+  std::memcpy(&twice, result, sizeof twice);
+  return twice;
+}
 
 Reference reference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
   return ExactReference(op, type, tile, n).reference();

@@ -79,6 +79,9 @@ class ExactReference {
   Reference reference_;
 };
 
+/// The first value of a result, an f32 or f64.
+double floating_result(const void* result, ElementType);
+
 /// The verdict on one result (raw bytes of Problem::result_bytes() in host memory). Of moments both values must be
 /// right. All members but the two texts describe the sum, or the sum of squares if only that is wrong.
 ///   integers    equal modulo 2^width

@@ -382,7 +382,7 @@ struct ExactResult {
       from = first < from ? first : from;
       to = behind;
     }
-    const exact::Format format = single ? exact::Format{24, -149} : exact::Format{53, -1074};
+    const exact::Format format = single ? exact::format_of<float>() : exact::format_of<double>();
     std::uint64_t bits;
     if (specials != 0) {
       bits = exact::special_bits(format, (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
@@ -397,7 +397,6 @@ struct ExactResult {
     if (single) single[0] = exact::number_of<float>(bits);
     else twice[0] = exact::number_of<double>(bits);
   }
-
 };
 
 /// How the blocks of an exact sum combine theirs, in the words that PackedSum has (tuned/finish.h), with digits of 40
@@ -630,7 +629,7 @@ class ExactReduction {
  public:
   /// `ahead`: see ExactTiles; of a fixed choice, for experiments.
   ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {}, bool ahead = false)
-      : n_(n), ahead_(choice.fixed ? ahead : n * sizeof(In) > row(gpu, 48)),
+      : n_(n), ahead_(choice.fixed ? ahead : reads_ahead(n * sizeof(In), gpu)),
         overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
         shape_(shape_for(n * sizeof(In), gpu, choice)) {}
 
@@ -653,13 +652,15 @@ class ExactReduction {
   LaunchShape shape() const { return shape_; }
 
  private:
-  /// An H200's sizes, as in launch_table.h. Above 48 MiB three blocks an SM read ahead: four have no registers for it.
+  /// Above 48 MiB three blocks an SM read ahead: four have no registers for it.
+  static bool reads_ahead(std::size_t bytes, const Gpu& gpu) { return bytes > row(gpu, 48); }
+  /// An H200's sizes, as in launch_table.h.
   static std::size_t row(const Gpu& gpu, std::size_t mebibytes) {
     return mebibytes * MiB * gpu.sm_count / h200.sm_count;
   }
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
     if (!choice.fixed)
-      choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= row(gpu, 8) ? 2 : bytes <= row(gpu, 48) ? 4 : 3;
+      choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= row(gpu, 8) ? 2 : reads_ahead(bytes, gpu) ? 3 : 4;
     choice.fixed = true;
     choice.reading = Reading::strided;
     LaunchShape shape = launch_shape(bytes, FinishedBy::words, gpu, choice);

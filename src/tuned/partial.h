@@ -37,7 +37,7 @@ struct Format {
   int least;      ///< the least subnormal number is 2^least
 };
 template <class T>
-constexpr Format format_of() {
+REDUCTIO_ON_BOTH constexpr Format format_of() {
   return {std::numeric_limits<T>::digits, std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits};
 }
 

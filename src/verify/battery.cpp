@@ -29,6 +29,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
@@ -262,10 +263,12 @@ class Builder {
       if (scope_.pairs_to) add_covering_array();
       if (scope_.pairs_to) add_one_by_one();
       if (scope_.drawn_to) add_drawn_sizes();
-      if (scope_.middle) add_middle_sizes();
-      if (scope_.middle) add_many_calls();
-      if (scope_.middle) add_numbers();
-      if (scope_.middle) add_other_gpus();
+      if (scope_.middle) {
+        add_middle_sizes();
+        add_many_calls();
+        add_numbers();
+        add_other_gpus();
+      }
       if (scope_.most_in_random > 0) add_random_orders();
       add_large();
     }
@@ -497,10 +500,14 @@ class Builder {
     };
     for (const char* like : {"sm-75", "sm-86"}) add_like(like, standard(), most_in_random(standard()));
     const Settings* cheapest = &right_.front();
+    std::size_t least = threads_of_large(*cheapest);  // makes a plan each time
     for (const Settings& s : right_)
-      if (threads_of_large(s) < threads_of_large(*cheapest)) cheapest = &s;
+      if (const std::size_t threads = threads_of_large(s); threads < least) {
+        least = threads;
+        cheapest = &s;
+      }
     const std::size_t n = (1 << 18) + 1 + random_() % 30;
-    if (threads_of_large(*cheapest) <= scope_.most_threads) add_like("nvidia-b200", *cheapest, n);
+    if (least <= scope_.most_threads) add_like("nvidia-b200", *cheapest, n);
   }
 
   /// Of 148 SMs.
@@ -523,9 +530,8 @@ class Builder {
         add({operation, ElementType::i8, n}, standard(), 1, {"largest", "exact", 0},
             draw(orders_of(device_.kind, true)));
       }
-    const auto first_float = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
-    if (first_float != v_.types.end())
-      add({v_.operations.front(), *first_float, 515}, standard(), draw(offsets), {"positive", "bias", 0},
+    if (const auto type = first_float())
+      add({v_.operations.front(), *type, 515}, standard(), draw(offsets), {"positive", "bias", 0},
           draw(orders_of(device_.kind, true)));
   }
 
@@ -544,8 +550,8 @@ class Builder {
     add({draw(v_.operations), type, n}, standard(), draw(offsets), exact_work(type), "random");
     for (const std::size_t starved : {std::size_t{2000}, std::size_t{2000}, n})
       add({draw(v_.operations), type, starved + random_() % 100}, standard(), 0, exact_work(type), "starve");
-    const auto first_float = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
-    if (first_float == v_.types.end()) return;
+    const auto repeated = first_float();
+    if (!repeated) return;
     std::vector<Settings> all = one_by_one(scope_.every_value);
     all.insert(all.begin(), standard());
     for (const Settings& s : all) {
@@ -554,7 +560,7 @@ class Builder {
       for (const std::size_t size : sizes)
         if (s == standard() || size == sizes[1])
           // Its sum is small beside its terms, so another order of adding shows in the bits of all but few sums.
-          add({draw(v_.operations), *first_float, size}, s, draw(offsets), {"ill-conditioned", "repeat", 0}, "random");
+          add({draw(v_.operations), *repeated, size}, s, draw(offsets), {"ill-conditioned", "repeat", 0}, "random");
     }
   }
 
@@ -611,8 +617,12 @@ class Builder {
 
   /// The order in which many blocks are done shows in the bits of a float's sum, for which one type will do.
   bool has_large_repeat(ElementType type) const {
+    return v_.determinism != Determinism::none && first_float() == type;
+  }
+
+  std::optional<ElementType> first_float() const {
     const auto first = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
-    return v_.determinism != Determinism::none && first != v_.types.end() && type == *first;
+    return first == v_.types.end() ? std::nullopt : std::optional(*first);
   }
 
   /// All elements are positive and more than a block has threads, so that whatever is left out shows.

@@ -209,14 +209,7 @@ std::string CaseCall::settle(bool is_first) {
 
 double CaseCall::relative_error() const {
   const Reference& want = reference_for(case_.problem.operation, input_).reference();
-  double got = 0;
-  if (want.type == ElementType::f32) {
-    float single = 0;
-    std::memcpy(&single, result_.data(), sizeof single);
-    got = single;
-  } else {
-    std::memcpy(&got, result_.data(), sizeof got);
-  }
+  const double got = floating_result(result_.data(), want.type);
   return (got - want.value - want.residual) / want.value;
 }
 

@@ -105,6 +105,18 @@ __global__ void add_partials(GlobalPtr<const float> partials, GlobalPtr<float> o
   out[0] = sum;
 }
 
+/// By one thread of each block: the last of them adds up the blocks' sums. Whether it was the last.
+__device__ bool finish_as_last(float sum, GlobalPtr<float> out, GlobalPtr<float> partials, GlobalPtr<unsigned> arrived) {
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return false;
+  __threadfence();
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
+  out[0] = total;
+  return true;
+}
+
 PlanInfo info_for(std::size_t n, std::size_t workspace_bytes) {
   return {.grid_blocks = grid,
           .block_threads = block,
@@ -237,14 +249,7 @@ __global__ void ring(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   const unsigned call = load_acquire(&counters[places]);
-  partials[blockIdx.x] = sum;
-  __threadfence();
-  if (atomicAdd(&counters[call % places], 1u) != gridDim.x - 1) return;
-  __threadfence();
-  float total = 0;
-  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
-  out[0] = total;
-  store_release(&counters[places], call + 1);
+  if (finish_as_last(sum, out, partials, &counters[call % places])) store_release(&counters[places], call + 1);
 }
 TEST(Hostile, comes_round_a_ring_of_counters) {
   for (const unsigned places : {16u, 256u}) {
@@ -288,14 +293,7 @@ __global__ void last_block(GlobalPtr<const float> in, GlobalPtr<float> out, std:
                            GlobalPtr<unsigned> arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = sum;
-  __threadfence();
-  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
-  __threadfence();
-  float total = 0;
-  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
-  out[0] = total;
-  arrived[0] = 0;
+  if (finish_as_last(sum, out, partials, arrived)) arrived[0] = 0;
 }
 TEST(Hostile, leaves_state_between_calls_that_it_does_not_declare) {
   Variant v = variant("silent-state", [](const Problem& p, const DeviceInfo&) {
@@ -534,13 +532,7 @@ __global__ void overlapping(GlobalPtr<const float> in, GlobalPtr<float> out, std
   const float sum = block_sum(grid_stride_sum(in, n));
   if (late) wait_for_previous_kernel();
   if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = sum;
-  __threadfence();
-  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
-  __threadfence();
-  float total = 0;
-  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
-  out[0] = total;
+  finish_as_last(sum, out, partials, arrived);
 }
 TEST(Hostile, touches_memory_before_the_previous_kernel_is_done) {
   const auto of = [](auto prepare_one) {

@@ -26,9 +26,11 @@ const Gpu& gpu() { return *now_like; }
 Like::Like(std::string_view name) : before_(now_like) {
   if (name.empty()) return;
   const auto* const at = std::find_if(std::begin(known), std::end(known), [&](const Gpu& g) { return g.name == name; });
-  std::string names;
-  for (const Gpu& g : known) names += (names.empty() ? "" : ", ") + std::string(g.name);
-  if (at == std::end(known)) throw UsageError("unknown GPU '" + std::string(name) + "' to be like; known: " + names);
+  if (at == std::end(known)) {
+    std::string names;
+    for (const Gpu& g : known) names += (names.empty() ? "" : ", ") + std::string(g.name);
+    throw UsageError("unknown GPU '" + std::string(name) + "' to be like; known: " + names);
+  }
   now_like = at;
 }
 Like::~Like() { now_like = before_; }
