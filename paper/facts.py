@@ -22,6 +22,7 @@ import pandas as pd
 
 import results as rs
 from results import Results
+from verdicts import OPEN, VERDICTS
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = re.compile(r"<(-?[\d,]*\.?\d+)>")
@@ -189,10 +190,6 @@ def parts(d: Results, n: int) -> list[float]:
     floor, read = ours["launch_floor_s"], ours["read_time_s"]
     times = [of["time_median_s"] for of in (ours, cub)]
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
-
-
-VERDICTS = "holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed", "not decidable here"
-OPEN = "within 2 % of the threshold", "not decidable here"
 
 
 def verdict_counts(d: Results) -> list[int]:

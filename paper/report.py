@@ -183,25 +183,21 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
             return what(*arguments)
         except rs.ResultsError as error:
             missing.append(str(error))
-        except (OSError, ValueError, EOFError, zlib.error, csv.Error, UnicodeDecodeError) as error:
+        except (OSError, ValueError, EOFError, zlib.error, csv.Error) as error:
             missing.append(f"{arguments[0] if arguments else folder} cannot be read: {told(error)}")
         return None
 
     catalog = attempt(rs.read_catalog, folder / "catalog.csv")
     if catalog is None:
         catalog = rs.read_catalog(folder / "none")  # all are the user's own
-    tables, files = [], {}
+    tables = []
     for path in sorted(folder.glob("*.csv*")):
         if ".samples." in path.name:
             continue
-        if path.stat().st_size == 0:
-            missing.append(f"{path} is empty: {rs.remedy(path)}")
-            continue
-        if not attempt(rs.is_experiment, path):
+        if path.stat().st_size and not attempt(rs.is_experiment, path):  # read_points tells of an empty one
             continue
         read = attempt(rs.read_points, path, catalog)
         if read is not None:
-            files |= dict.fromkeys(read["experiment"].unique(), path)
             tables.append(read)
     rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     found = {"name": folder.resolve().name, "missing": missing,

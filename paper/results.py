@@ -491,9 +491,7 @@ class Results:
     @cached_property
     def cpu_machine(self) -> Machine:
         """That of cpu.csv."""
-        if self.cpu_folder == self.folder:
-            return self.machine
-        return read_machine(self.cpu_folder / "machine.json", self.cpu_folder.resolve().name)
+        return self.machine_of("cpu.csv")
 
     @cached_property
     def sm_count(self) -> float | None:

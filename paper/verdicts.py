@@ -146,13 +146,13 @@ def decide(low: float, high: float, effect: float, expects: str, told: float | N
              "no less": [(low >= down, HOLDS, f"not below {down:.3g}"), (below, REVERSED, f"below {down:.3g}")],
              "different": [(above or below, HOLDS, f"outside {band}"), (within, NONE, f"within {band}")],
              "the same": [(above or below, REVERSED, f"outside {band}"), (within, HOLDS, f"within {band}")]}[expects]
-    verdict = next(((verdict, why) for so, verdict, why in found if so), None)
-    if verdict is None:
-        bound = next(b for b in (up, down) if low <= b <= high)
-        near = bound / NEAR_BY <= low and high <= bound * NEAR_BY
-        effect = f"an effect of {100 * (low - 1):+.1f} % to {100 * (high - 1):+.1f} %, where {100 * (bound - 1):+.1f} % counts"
-        verdict = NEAR if near else UNDECIDED, effect
-    return verdict
+    decided = next(((verdict, why) for so, verdict, why in found if so), None)
+    if decided:
+        return decided
+    bound = next(b for b in (up, down) if low <= b <= high)
+    near = bound / NEAR_BY <= low and high <= bound * NEAR_BY
+    return (NEAR if near else UNDECIDED,
+            f"an effect of {100 * (low - 1):+.1f} % to {100 * (high - 1):+.1f} %, where {100 * (bound - 1):+.1f} % counts")
 
 
 def threshold_of(test: dict) -> str:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -265,28 +266,15 @@ def comparison_picture(folder: Path):
     return speedup.draw(rs.read_results(folder), TYPE)
 
 
-def tuned_picture(folder: Path):
-    from figures import tuned
-
-    return tuned.draw(rs.Results(folder))
-
-
-def peers_picture(folder: Path):
-    from figures import peers
-
-    return peers.draw(rs.Results(folder))
-
-
-def frontier_picture(folder: Path):
-    from figures import frontier
-
-    return frontier.draw(rs.Results(folder))
+def picture(name: str):
+    """What draws that figure. Its module, and matplotlib, are loaded then alone."""
+    return lambda folder: importlib.import_module(f"figures.{name}").draw(rs.Results(folder))
 
 
 # What draws each picture, and from which files.
 PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "catalog.csv", "machine.json")),
-            "docs/tuned.png": (tuned_picture, ("tuned.csv", "machine.json")),
-            "docs/peers.png": (peers_picture, ("peers.csv",)), "docs/frontier.png": (frontier_picture, ("frontier.csv",))}
+            "docs/tuned.png": (picture("tuned"), ("tuned.csv", "machine.json")),
+            "docs/peers.png": (picture("peers"), ("peers.csv",)), "docs/frontier.png": (picture("frontier"), ("frontier.csv",))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:

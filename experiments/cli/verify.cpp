@@ -265,7 +265,7 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
       throw UsageError(fmt::format("--offset {} and {} elements behind it are more than 2^60", offset, n));
   const bool has_any =
       !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty() ||
-                       !options.like.empty();
+      !options.like.empty();
   if (asked.sizes.empty() && has_any)
     throw UsageError(
         "--offset, --dataset, --order, --check and --like describe cases of named sizes; give --sizes, too");

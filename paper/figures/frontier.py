@@ -30,9 +30,15 @@ CALLS = {
     "compensated/double-double": ("double-double", PAIRS, "s"), "compensated/in-double": ("f32 in f64", PAIRS, "D"),
     "tuned/sum": ("tuned", OURS, "o"), "tuned/sum wide_sum": ("tuned, f32 into f64", OURS, "s"),
     "exact/sum": ("exact", OURS, "*"), "exact/sum wide_sum": ("exact, f32 into f64", OURS, "P")}
-LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5, label="frontier")
+LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5)
 ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
 LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.5, 1.75, 0.42, 0.3, 1.16
+
+
+def look(color: str, marker: str) -> dict:
+    """Of a call's mark."""
+    return dict(linestyle="", color=color, marker=marker, markersize=5.5 if marker == "*" else 3.4, markerfacecolor="none",
+                markeredgewidth=0.8)
 
 
 def key_of(row: pd.Series) -> str:
@@ -90,9 +96,8 @@ def draw(results: Results):
                       [*line["ulps"].clip(lower=FLOOR), max(line["ulps"].min(), FLOOR)] if len(line) else [], **LINE)
             for call, (_, color, marker) in looks.items():
                 of = here[here["call"] == call]
-                axes.plot(of["slower"], of["ulps"].clip(lower=FLOOR), linestyle="", color=color, marker=marker,
-                          markersize=5.5 if marker == "*" else 3.4, markerfacecolor="none", markeredgewidth=0.8,
-                          clip_on=False, zorder=2, label=call)
+                axes.plot(of["slower"], of["ulps"].clip(lower=FLOOR), clip_on=False, zorder=2, label=call,
+                          **look(color, marker))
             axes.axhline(ROUNDED_ONCE, **ONCE_LOOK)
             axes.set_xlim(0.97, points["slower"].max() * 1.15)
             axes.set_ylim(FLOOR, 10.0**decades)
@@ -106,9 +111,8 @@ def draw(results: Results):
             if i == len(types) - 1:
                 axes.set_xlabel("time, reading alone = 1", labelpad=1)
         figure.axes[i * len(sets)].set_ylabel("error (ulp of the exact sum)", labelpad=2)
-    handles = [Line2D([], [], linestyle="", color=c, marker=m, markersize=5.5 if m == "*" else 3.4,
-                      markerfacecolor="none", markeredgewidth=0.8) for _, c, m in looks.values()]
-    handles += [Line2D([], [], **{k: v for k, v in LINE.items() if k != "label"}), Line2D([], [], **ONCE_LOOK)]
+    handles = [*(Line2D([], [], **look(c, m)) for _, c, m in looks.values()), Line2D([], [], **LINE),
+               Line2D([], [], **ONCE_LOOK)]
     names = [*(name for name, *_ in looks.values()), "frontier", "half a unit: rounded once"]
     style.legend(figure, handles, names, 0.22, ncols=style.legend_columns(names, style.TEXT_WIDTH - 0.12))
     style.title(figure, f"What a bit costs on one {results.machine_of(FILE).gpu}, n = {rs.power_label(n)}",

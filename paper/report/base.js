@@ -62,7 +62,7 @@ function size(/** @type {number} */ n) {
 }
 const counted = (/** @type {number} */ k, /** @type {string} */ what) => `${grouped(k)} ${what}${k === 1 ? "" : "s"}`;
 
-/** What the chart can show of a row. `good`: whether a line higher up is faster. */
+/** What the chart can show of a row. */
 const VALUES = /** @type {Record<string, {label: string, unit: string, log: boolean, tell: (p: Point) => string}>} */ ({
   speedup:
     {label: "speedup", unit: "speedup over the base, t(base) / t", log: false, tell: p => interval(p.y, p.low, p.high)},

@@ -740,7 +740,6 @@ function noteOf() {
   if (points.some(p => wordOf(p.series, "device", p.row) === "sim"))
     notes.push("These rows are of the simulated device, which has no times.");
   if (points.some(p => p.low > 0)) notes.push("Bars: 95 % intervals.");
-  const refused = d3.sum(refusals(shownFolders(), true), r => r.points);
   if (["time", "rate", "speedup"].includes(state.value) && bounds().read.length)
     notes.push(
       "Shaded: faster than only reading the input. " + (state.value === "speedup" ? "" : " Dotted: an empty call."));

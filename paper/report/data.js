@@ -208,6 +208,7 @@ function readFragment() {
 let options = new Map();
 /** @type {Series[]} */ let series = [];
 /** @type {Point[]} */ let points = [];
+/** Chosen rows without a time. */ let refused = 0;
 
 const shownFolders = () => folders.filter(f => f.rows && (!state.only || state.only.includes(f.name)));
 
@@ -239,13 +240,17 @@ function selectRows() {
   return rows;
 }
 
-/** The chosen rows by variant and settings; those without a time are `refused`. */
+/** The chosen rows by variant and settings; those without a time are counted in `refused`. */
 function selectSeries() {
+  refused = 0;
   /** @type {Map<string, Series>} */ const found = new Map();
   for (const {folder, of} of selectRows()) {
     const table = /** @type {Table} */ (folder.rows);
     for (const row of of ) {
-      if (table.word("status", row) !== "ok") continue;
+      if (table.word("status", row) !== "ok") {
+        ++refused;
+        continue;
+      }
       const variant = table.word("variant", row), settings = table.word("settings", row),
             words = table.word("words", row);
       const key = variant + (settings && `:${settings}`), id = `${folder.index} ${key}`;

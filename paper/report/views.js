@@ -184,16 +184,14 @@ function showClaims() {
 
 // ---------------------------------------------------------------------------------------------------- conditions
 
-/** Points without a time, those of one experiment and reason in one line; of the selection alone, or of a folder. */
-function refusals(/** @type {Folder[]} */ of, selected = false) {
+/** Points without a time, those of one experiment and reason in one line. */
+function refusals(/** @type {Folder[]} */ of) {
   const found = new Map();
   for (const folder of of ) {
     const table = folder.rows;
     if (table)
       for (let i = 0; i < table.length; ++i) {
-        if (table.word("status", i) === "ok" ||
-          (selected && [...options.keys()].some(name => table.word(name, i) !== state.choice[name])))
-          continue;
+        if (table.word("status", i) === "ok") continue;
         const w = (/** @type {string} */ name) => table.word(name, i), reason = w("reason");
         const id = [w("experiment"), w("status"), reason.replace(/[\d.,]+/g, "#")].join("|");
         if (!found.has(id))

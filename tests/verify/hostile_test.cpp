@@ -106,7 +106,8 @@ __global__ void add_partials(GlobalPtr<const float> partials, GlobalPtr<float> o
 }
 
 /// By one thread of each block: the last of them adds up the blocks' sums. Whether it was the last.
-__device__ bool finish_as_last(float sum, GlobalPtr<float> out, GlobalPtr<float> partials, GlobalPtr<unsigned> arrived) {
+__device__ bool finish_as_last(float sum, GlobalPtr<float> out, GlobalPtr<float> partials,
+                               GlobalPtr<unsigned> arrived) {
   partials[blockIdx.x] = sum;
   __threadfence();
   if (atomicAdd(arrived, 1u) != gridDim.x - 1) return false;
