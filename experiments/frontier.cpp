@@ -1,6 +1,7 @@
 /// frontier: error against time. Sums that add up in different orders, that keep what rounding loses, or that round
 /// once, on data that are benign (random), wide (spread) and ill-conditioned. A row has a call's time and the error of
-/// its result, as every row has; here other data are timed, too, because some sums take longer of wide data.
+/// its result, as every row has; here other data are timed, too, because some sums take longer of wide data. What the
+/// same bits everywhere cost at other sizes, and in a graph, is timed of random data.
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,13 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection, con
   return chosen || named ? std::vector{v.settings(selection.settings)} : std::vector<Settings>{};
 }
 
+/// The sums with the same bits on every GPU, CUB's and ours, beside the fastest of each.
+std::vector<Settings> same_bits(const Variant& v, const Selection& selection, const Variant* by_determinism) {
+  if (&v == by_determinism) return every_launch(v, selection, {{"determinism", {"gpu_to_gpu"}}});
+  if (v.id == "cub/sum" || v.id == "tuned/sum" || v.id == "exact/sum") return {v.settings(selection.settings)};
+  return {};
+}
+
 std::vector<Point> points(Selection selection, DeviceKind device) {
   const Variant* const by_determinism = newest_cub_by_determinism();
   std::vector<Point> out;
@@ -54,6 +62,27 @@ std::vector<Point> points(Selection selection, DeviceKind device) {
         out.push_back(std::move(p));
       }
   }
+  // At two sizes the loop above has device time.
+  const auto timed_above = [&](const Point& p) {
+    return std::any_of(out.begin(), out.end(), [&](const Point& q) {
+      return q.problem.type == p.problem.type && q.problem.n == p.problem.n && q.timing_mode == p.timing_mode;
+    });
+  };
+  std::vector<Point> over_sizes;
+  selection.operations = {Operation::sum};
+  for (Point& p : product_of({.types = {ElementType::f32, ElementType::f64},
+                              .sizes = sizes_on(device, {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22,
+                                                         1 << 24, 1 << 26, 1 << 28, 1 << 30}),
+                              .modes = {TimingMode::device, TimingMode::graph},
+                              .cache_states = {CacheState::cold_dirty, CacheState::warm},
+                              .settings = [&](const Variant& v) { return same_bits(v, selection, by_determinism); },
+                              .has =
+                                  [](const Point& p) {
+                                    return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm);
+                                  }},
+                             selection, device))
+    if (is_floating(p.problem.type) && !timed_above(p)) over_sizes.push_back(std::move(p));
+  out.insert(out.end(), over_sizes.begin(), over_sizes.end());
   return out;
 }
 
