@@ -77,8 +77,9 @@ std::vector<Point> points(Selection selection, DeviceKind device) {
                               .cache_states = {CacheState::cold_dirty, CacheState::warm},
                               .settings = [&](const Variant& v) { return same_bits(v, selection, by_determinism); },
                               .has =
-                                  [](const Point& p) {
-                                    return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm);
+                                  [&](const Point& p) {
+                                    return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm) &&
+                                           refusal(*p.variant, device, p.problem, p.settings).empty();
                                   }},
                              selection, device))
     if (is_floating(p.problem.type) && !timed_above(p)) over_sizes.push_back(std::move(p));

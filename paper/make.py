@@ -38,8 +38,8 @@ def numbers_in_paper() -> dict[str, int]:
 
 def planned(results) -> list[tuple]:
     """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
-    from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, finish, frontier, granularity,
-                         grid, ladders, latency, limits, peers, releases, speedup, throughput, tuned)
+    from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, exact, finish, frontier,
+                         granularity, grid, ladders, latency, limits, peers, releases, speedup, throughput, tuned)
     from figures import claims as claims_figure
 
     plan = []
@@ -53,7 +53,7 @@ def planned(results) -> list[tuple]:
             ("finish", finish, "contrasts"), ("decomposition", decomposition, "contrasts"),
             ("blocks", blocks, "unrolling twopass"), ("grid", grid, "multiblock"), ("latency", latency, "contrasts"),
             ("ablation", ablation, "contrasts"), ("clocks", clocks, "probes"), ("accuracy", accuracy, "accuracy"),
-            ("frontier", frontier, "frontier"), ("peers", peers, "peers"),
+            ("frontier", frontier, "frontier"), ("exact", exact, "frontier"), ("peers", peers, "peers"),
             ("claims", claims_figure, "verdicts"), ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
         plan.append((name, module, (), files))
     numbers = numbers_in_paper()

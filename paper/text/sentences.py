@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 
-from facts import H100, Fact, agreement, differ, same_code
+from facts import H100, Fact, agreement, differ, pairs, same_code
 from results import Results
-
 
 
 def by_hand(d: Results, experiment: str, mode: str, operation: str = "sum", least: int = 0, **where) -> pd.DataFrame:
@@ -35,12 +36,6 @@ def most(d: Results, mode: str, least: int = 0) -> tuple[str, int]:
     return best["variant"], best["n"]
 
 
-def ends(d: Results) -> tuple[str, str]:
-    """The slowest and the fastest of the documents' sums end to end at 2^24."""
-    times = whole(d, "end_to_end", n=2**24).set_index("variant")["time_median_s"]
-    return times.idxmax(), times.idxmin()
-
-
 def in_every_way(d: Results) -> pd.Series:
     """CUB's sum of 2^20 elements on a warm cache, by way of timing."""
     rows = d.rows("timing", "cub/sum", element_type="i32", cache_state="warm", n=2**20)
@@ -53,9 +48,9 @@ def agree_large(d: Results) -> bool:
     return differing["n"].max() < 2**22 and len(differing) > 0.5 * len(agreement(d, "end_to_end", below=2**22))
 
 
-def repeats(d: Results) -> float:
+def repeats(d: Results, file: str) -> float:
     """The share of the points whose interval of two runs' ratio holds 1."""
-    rows = d.rows("repeat", timing_mode="device").dropna(subset=["ratio"])
+    rows = d.rows(file, timing_mode="device").dropna(subset=["ratio"])
     return rows.eval("ratio_low <= 1 <= ratio_high").mean()
 
 
@@ -164,80 +159,120 @@ def finishes(d: Results, n: int) -> float:
     return max(times) / min(times)
 
 
+def by_size(d: Results) -> pd.Series:
+    """tuned's speedup over CUB, f32, aligned, L2 cold and dirty."""
+    rows = d.rows("tuned", "tuned/sum", element_type="f32", timing_mode="device", cache_state="cold_dirty",
+                  offset_elements=0)
+    return rows.set_index("n")["speedup"]
+
+
+def frontier(d: Results, call: str) -> float:
+    """The time of 2^28 random floats: `exact/sum`, `cub/sum wide_sum`."""
+    variant, _, operation = call.partition(" ")
+    return d.row("frontier", variant, n=2**28, element_type="f32", dataset="random", timing_mode="device",
+                 operation=operation or "sum")["time_median_s"]
+
+
+def replay(d: Results, n: int) -> pd.Series:
+    """Times of the kernels of Python's calls, CUB and tuned aside."""
+    rows = d.rows("peers", element_type="f32", timing_mode="replay", n=n, status="ok")
+    return rows[~rows["group"].isin(["cub", "tuned"])].set_index("variant")["time_median_s"]
+
+
 def said(words: str, of) -> Fact:
     return Fact("paper/main.tex", words, of)
 
 
 SENTENCES = [
     said("36 claims", lambda d: len(d.rows("verdicts", role="claim")) == 36),
+    said("an unrolled tree gains nothing", lambda d: verdicts(d, "T1", "T2") == {"reversed", "no effect"}
+         and max(gains(d, 2**24, "T1", "T2")) < 1.02),
+    said(r"one launch comes within 1\,\% of the memory's limit on large inputs",
+         lambda d: d.row("goals", goal="large", quantity="least_ceiling")["measured"] > 0.99),
+    said("nowhere slower than CUB",
+         lambda d: d.row("goals", goal="sums", quantity="slower", element_type="all")["measured"] == 0),
+    said("On large inputs no kernel of the documents reaches CUB",
+         lambda d: (whole(d, "device", least=2**24)["speedup_ci_high"] < 1).all()),
+    said("A point faster than the memory can be is marked impossible; there was none",
+         lambda d: "impossible" not in set(d.rows("comparison")["status"])),
+    said(r"Times by themselves repeat less well (\share{repeat}",
+         lambda d: repeats(d, "repeat") < repeats(d, "repeat-relative")),
+    said("It finds every planted effect", lambda d: all(
+        p["found"] for p in json.loads((d.folder / "selftest.json").read_text())["planted"])),
+    said("agree in graphs, and from $2^{22}$ elements end to end",
+         lambda d: len(off(d, "graph")) == 0 and agree_large(d)),
+    said("Every claim that both cards decide at its document's size has the same verdict",
+         lambda d: not differ(d, H100, "claim")),
+    said("cycles from memory, more than the documents assumed (S6)", lambda d: d.rows(
+        "probes", quantity="load_latency_memory", unit="cycles")["value"].median() > 500),
+    said(r"512 threads nearly double the speed of 256 (\gain{S2}, S2), and 32 blocks gain another \gain{S3} (S3)",
+         lambda d: verdicts(d, "S1", "S2", "S3", "U10", "U0") == {"holds"}),
+    said("That is why most claims of \\id{levels} are mixed (L1, L5, L7, L8)",
+         lambda d: verdicts(d, "L1", "L5", "L7", "L8") == {"mixed"}),
+    said(r"$2^{20}$ elements, and 512 gain", lambda d: [loads(d, n) for n in (2**20, 2**28)] == [4, 512]),
+    said("the fastest kernel of the documents falls from",
+         lambda d: fastest(d, "comparison", 2**28, "multiblock/last-block-warp")),
+    said("Shifts in place of divisions compile to the same code (T6)", lambda d: same_code(d, compiler="nvcc")),
+    said(r"that is as fast as two launches", lambda d: all(abs(g - 1) < 0.02 for g in gains(d, None, "M2a"))),
+    said("Atomics finish fastest as long as few blocks contend",
+         lambda d: min(gains(d, 2**28, "finish-relaunch-64", "finish-host-64")) > gains(d, 2**28, "finish-atomic-64")[0]
+         and gains(d, 2**28, "finish-relaunch-1") < gains(d, 2**28, "finish-atomic-1")),
+    said("one block per SM and sixteen are within two percent of each other",
+         lambda d: (t := grids(d).loc[1:16]).max() < 1.02 * t.min()),
+    said("That has two values", lambda d: (e := efficiency(d))[0] == e[1] < 0.3 * e[2] and min(e[2:]) > 0.97 * max(e)),
+    said("The DRAM's throughput ranks the kernels as their times do (U8)", lambda d: verdicts(d, "U8") == {"holds"}),
     said("On large inputs CUB is ahead of all of the documents' kernels",
          lambda d: (whole(d, "device", least=2**24)["speedup_ci_high"] < 1).all()),
-    said(r"On large inputs no hand-written kernel reaches CUB. At $2^{28}$ the fastest is "
-         r"\id{multiblock/last-block-warp}",
+    said(r"At $2^{28}$ the fastest is \id{multiblock/last-block-warp}",
          lambda d: fastest(d, "comparison", 2**28, "multiblock/last-block-warp")),
     said(r"The largest gain is that of \id{levels/completely-unrolled} with atomics at $2^{13}$",
          lambda d: most(d, "device") == ("levels/completely-unrolled", 2**13)
          and fastest(d, "comparison", 2**13, "levels/completely-unrolled:finish=atomic")),
-    said("nowhere slower than CUB",
-         lambda d: d.row("goals", goal="sums", quantity="slower", element_type="all")["measured"] == 0),
-    said("None failed, was wrong, or came out faster than the memory",
-         lambda d: set(d.rows("comparison")["status"]) <= {"ok", "over_limit", "refused", "no_memory"}),
-    said(r"from $2^{22}$ on the most that any of them gains is",
-         lambda d: most(d, "end_to_end", 2**22) == ("multiblock/last-block-warp", 2**22)),
-    said("the slowest hand-written sum takes", lambda d: ends(d) == ("unroll/neighbored", "multiblock/last-block")),
-    said("So small sums are a matter of how one calls", lambda d: (t := in_every_way(d))["end_to_end"] > 3 * t["device"]
-         and t["device"] > 2 * t["graph"]),
+    said("No kernel gains as much over CUB", lambda d: (t := in_every_way(d))["end_to_end"] / t["graph"] > max(
+        d.rows(file, status="ok")["speedup"].max() for file in ("comparison", "tuned"))),
+    said("CUB launches twice from $2^{13}$ elements on. Saving the second launch gains most there, and less as "
+         "reading takes longer", lambda d: (g := by_size(d))[2**12] < 1.1 < g[2**26] + 0.1 < g[2**20] < g[2**13]),
+    said(r"A memset before each call would cost more than \id{tuned} gains at $2^{12}$ elements", lambda d: (
+        (rows := d.rows("raw-workspace")).loc[rows["n"] == 2**12, "ratio"] * by_size(d)[2**12]).max() < 1),
+    said("a float sum in a double accumulator takes no more time", lambda d: all(
+        1.01 * frontier(d, f"{v} sum") > frontier(d, f"{v} wide_sum") for v in ("tuned/sum", "cub/sum"))),
+    said("where CUB's own reproducible sum reaches", lambda d: frontier(d, "cub@3.5.0/sum:determinism=gpu_to_gpu")
+         > frontier(d, "exact/sum") > frontier(d, "tuned/sum")),
+    said("Atomics have the worst order", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
+    said("None of them has a verdict of a change", lambda d: not set(d.rows(
+        "releases", pair="adjacent", same_code="yes")["verdict"]) & {"FASTER", "SLOWER"}),
+    said("No sum became much slower", lambda d: pairs(d, verdict="SLOWER")["speedup"].min() > 0.96),
+    said("The fastest kernels come with a slow call", lambda d: replay(d, 2**24).idxmin() == "torch/compile"),
+    said("leaves the plain loop as it is at -O2, and makes vectors of it at -O3",
+         lambda d: (of_host(d, "O2"), of_host(d, "O3")) == (1, 4)),
     said("takes as long on the device", lambda d: all(abs(r - 1) < 0.05 for r in first(d, "cub/sum", "device"))),
-    said("agree in a graph", lambda d: len(off(d, "graph")) == 0),
-    said("End to end they agree on large inputs alone: below $2^{22}$ elements most of their times differ",
-         agree_large),
-    said(r"less than the \confidence{} that the intervals promise", lambda d: repeats(d) < 0.95),
+    said(r"below $2^{22}$ elements most of their times differ", agree_large),
+    said(r"Beyond L2 the model fits nearly every kernel within 5\,\%. Inside L2 it fits almost none",
+         lambda d: fits(d, "beyond") > 0.9 and fits(d, "inside") < 0.2),
     said(r"\id{multi-block-tree} with two blocks per SM",
          lambda d: fastest(d, "squares", 2**20, f"squares/multi-block-tree:grid={2 * d.machine.get('gpu.sm_count')}",
                            "end_to_end", "sum_of_squares")),
-    said("makes the same code of a loop that halves its index", lambda d: same_code(d, compiler="nvcc")),
-    said("leaves the plain loop as it is at -O2, and makes vectors of it at -O3",
-         lambda d: (of_host(d, "O2"), of_host(d, "O3")) == (1, 4)),
-    said("Unrolling the tree no longer pays", lambda d: verdicts(d, "T1", "T2") == {"reversed", "no effect"}),
     said("(U1), less at each step",
          lambda d: (g := gains(d, 2**24, "U1a", "U1b", "U1c")) == sorted(g, reverse=True)),
-    said("the document's 1024 threads are not always the best",
-         lambda d: best_block(d, "unroll/neighbored") != "block=1024"),
-    said("That efficiency has one step",
-         lambda d: (e := efficiency(d))[0] == e[1] < 0.3 * e[2] and min(e[2:]) > 0.97 * max(e)),
     said("most of that is due to the independent loads",
          lambda d: (b := barriers(d))[0] - b[1] > 0.5 * (b[0] - b[2]) > 0),
-    said("Work inside a thread decides on large inputs", lambda d: gains(d, None, "levels-thread-large")[0] > max(
-        gains(d, 2**28, "levels-block", "decomposition.atomic-naive"))),
-    said("So small inputs are won between blocks, and large ones inside a thread",
-         lambda d: [(c := composed(d, n)).index(max(c)) for n in (2**12, 2**20)] == [0, 1]),
-    said(r"grows with the input: 4 at $2^{20}$",
-         lambda d: [loads(d, n) for n in (2**20, 2**24, 2**28)] == [4, 32, 512]),
-    said("A global stride is hardly faster than a local one", lambda d: all(
-        0.98 < g < 1.03 for n in (2**20, 2**28) for g in gains(d, n, *(f"levels.strides.{k}" for k in (2, 4, 8, 16, 32, 64))))),
+    said("The document's 1024 threads are not always the best",
+         lambda d: best_block(d, "unroll/neighbored") != "block=1024"),
+    said("A global stride is hardly faster than a local one", lambda d: all(0.98 < g < 1.03 for n in (2**20, 2**28)
+         for g in gains(d, n, *(f"levels.strides.{k}" for k in (2, 4, 8, 16, 32, 64))))),
     said("With few blocks all three ways to finish are close",
          lambda d: max(finishes(d, 2**20), finishes(d, 2**28)) < 1.1),
-    said("one block per SM and sixteen are within two percent of each other",
-         lambda d: (t := grids(d).loc[1:16]).max() < 1.02 * t.min()),
-    said("more than any other document's on the device",
-         lambda d: gains(d, None, "multiblock-over-cub") > gains(d, None, "twopass-over-cub")
-         and gains(d, None, "multiblock-over-cub") > gains(d, None, "levels-over-cub")),
+    said("small inputs are won between blocks, and large ones inside a thread",
+         lambda d: [(c := composed(d, n)).index(max(c)) for n in (2**12, 2**20)] == [0, 1]),
+    said("OpenMP reads fastest", lambda d: host(d).idxmin()[0] == "openmp/sum"),
+    said("Unrolling the host's loop by hand gains nothing from -O0 to -O3",
+         lambda d: all(abs(u - 1) < 0.05 for u in unrolled(d))),
     said("No result is beyond the error bound of its variant",
          lambda d: "wrong" not in set(d.rows("accuracy")["status"])),
     said("hundreds of times as exact as the long chains",
          lambda d: (e := errors(d, "cub/sum", "squares/strided"))[1] > 200 * e[0]),
-    said("The others finish by atomics", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
-    said(r"Beyond L2 the model fits nearly every kernel within 5\,\%. Inside L2 it fits almost none",
-         lambda d: fits(d, "beyond") > 0.9 and fits(d, "inside") < 0.2),
-    said("OpenMP reads fastest", lambda d: host(d).idxmin()[0] == "openmp/sum"),
-    said("Unrolling the host's loop by hand gains nothing from -O0 to -O3",
-         lambda d: all(abs(u - 1) < 0.05 for u in unrolled(d))),
-    said("Every claim that both decide at its document's size has the same verdict", lambda d: not differ(d, H100, "claim")),
-    said("coalescing (S1), more threads and blocks (S2, S3), independent loads (U10), a "
-         "grid that fills the GPU (M1), one launch in place of two (M2)",
-         lambda d: verdicts(d, "S1", "S2", "S3", "U10", "M1", "M2") == {"holds"}),
-    said("unrolled trees (T2) and shifts in place of divisions (T6)",
-         lambda d: verdicts(d, "T2", "T6") == {"no effect"}),
-    said("lanes in lock-step (T1) and the clock of one SM (S5)", lambda d: verdicts(d, "T1", "S5") == {"reversed"}),
+    said("They finish by atomics", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
     said("half an hour in all", lambda d: 25 < minutes(d) < 35 and 0.3 < minutes(d, "tuned") / minutes(d) < 0.45),
+    said("None failed, was wrong, or came out faster than the memory",
+         lambda d: set(d.rows("comparison")["status"]) <= {"ok", "over_limit", "refused", "no_memory"}),
 ]

@@ -536,10 +536,12 @@ TEST(Experiments, AccuracyAddsUpFourDataSetsAndRepeatsOneSizeAThousandTimes) {
 }
 
 TEST(Experiments, FrontierHasEachWayToAddUpFloatsOnEachKindOfData) {
-  std::map<std::string, std::set<std::string>> datasets;  // by variant, operation and type
+  std::map<std::string, std::set<std::string>> datasets;   // by variant, operation and type
+  std::map<std::string, std::set<std::size_t>> in_graphs;  // the sizes by variant and type
   for (const Point& p : find_experiment("frontier").points({}, gpu())) {
-    EXPECT_EQ(p.timing_mode, TimingMode::device) << p.variant->id;
     EXPECT_EQ(refusal(*p.variant, gpu(), p.problem, p.settings), "") << p.variant->id;
+    if (p.timing_mode == TimingMode::graph)
+      in_graphs[p.variant->id + " " + std::string(name(p.problem.type))].insert(p.problem.n);
     datasets[p.variant->id + " " + std::string(name(p.problem.operation)) + " " + std::string(name(p.problem.type))]
         .insert(p.dataset);
   }
@@ -549,6 +551,9 @@ TEST(Experiments, FrontierHasEachWayToAddUpFloatsOnEachKindOfData) {
                            "tuned/sum sum f64", "tuned/sum wide_sum f32", "levels/naive sum f32"})
     EXPECT_TRUE(datasets.contains(what)) << what;
   EXPECT_FALSE(datasets.contains("compensated/in-double sum f64"));
+  for (const char* what : {"exact/sum f32", "exact/sum f64", "tuned/sum f32", "tuned/sum f64"})
+    EXPECT_GT(in_graphs[what].size(), 2U) << what;
+  EXPECT_FALSE(in_graphs.contains("compensated/plain f32"));
   Selection integers;
   integers.types = {ElementType::i32};
   EXPECT_TRUE(find_experiment("frontier").points(integers, gpu()).empty()) << "they lose nothing";

@@ -10,7 +10,7 @@ from project import SOURCE
 from synthetic import timed
 
 import results as rs
-from figures import frontier
+from figures import exact, frontier
 
 N = 2**20
 READ = 4e-6 + 4 * N / 4.5e12  # of synthetic rows
@@ -87,3 +87,26 @@ def test_without_times_there_is_no_figure_and_a_folder_of_its_own_is_found(tmp_p
     folder_of(tmp_path / "card-frontier", ROWS)
     assert frontier.draw(rs.Results(here.folder)) is not None
     assert frontier.draw(folder_of(tmp_path / "sim", [row("cub/sum", 1, 1) | dict(device="sim", time_median_s="")])) is None
+
+
+def test_the_same_bits_are_drawn_over_sizes_for_each_way_of_timing(tmp_path):
+    rows = [row(call, slower, 0.2, n=n, timing_mode=mode, cache_state=state, speedup=1 / slower, speedup_ci_low=0.9 / slower,
+                speedup_ci_high=1.1 / slower, settings=settings)
+            for n in (2**10, 2**20, 2**28) for mode, state in (("device", "cold_dirty"), ("graph", "warm"))
+            for call, slower, settings in (("exact/sum", 1.1, ""), ("tuned/sum", 0.8, ""),
+                                           ("cub@3.5.0/sum", 2.0, "determinism=gpu_to_gpu"),
+                                           ("cub@3.5.0/sum", 0.9, "determinism=run_to_run"))]
+    figure = exact.draw(folder_of(tmp_path / "m", rows))
+    assert [a.get_gid() for a in figure.axes] == ["exact:f32:device", "exact:f32:graph"]
+    for axes in figure.axes:
+        assert line(axes, "cub@ gpu_to_gpu")[0].tolist() == [[n, pytest.approx(0.5)] for n in (2**10, 2**20, 2**28)]
+        assert line(axes, "exact/sum")[0][:, 1].tolist() == [pytest.approx(1 / 1.1)] * 3
+    figure.draw_without_rendering()
+    legible_and_inside({"exact": figure})
+    assert exact.draw(folder_of(tmp_path / "two", [r for r in rows if r["n"] != 2**10])) is None
+
+
+def test_the_frontier_is_of_the_size_with_all_kinds_of_data(tmp_path):
+    rows = [*ROWS, *(r | dict(dataset="spread") for r in ROWS), row("cub/sum", 1.5, 80, n=4 * N)]
+    axes = axes_of(frontier.draw(folder_of(tmp_path / "m", rows)), "frontier:f32:random")
+    assert line(axes, "cub/sum")[0].tolist() == [[pytest.approx(1.0), pytest.approx(80)]]

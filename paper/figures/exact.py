@@ -1,0 +1,55 @@
+"""What the same bits everywhere cost: the speedup over CUB of exact sums, of CUB's own reproducible ones and of tuned,
+against n, one call at a time and in a graph."""
+
+from __future__ import annotations
+
+import results as rs
+from figures import style
+from figures.frontier import FILE, TYPES, key_of
+from results import Results
+
+WAYS = {"device": "L2 cold and dirty", "graph": "in a graph, L2 warm"}
+CALLS = {"exact/sum": ("exact/sum", dict(color=style.LINE_COLORS[1], marker="s")),
+         "cub@ gpu_to_gpu": ("CUB, gpu_to_gpu", dict(color=style.LINE_COLORS[2], marker="^")),
+         "tuned/sum": ("tuned/sum, one GPU's bits", dict(color=style.GROUP_COLORS["tuned"], marker="*"))}
+LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.42, 0.06, 0.5, 1.45, 0.22, 0.56
+
+
+def draw(results: Results):
+    """None without frontier.csv, or where it has these sums at fewer than three sizes."""
+    table = results.experiment("frontier")
+    if table is None:
+        return None
+    table = table[(table["status"] == "ok") & (table["operation"] == "sum") & (table["dataset"] == "random")
+                  & table["speedup"].notna()]
+    table = table.assign(call=[key_of(row) for _, row in table.iterrows()])
+    table = table[table["call"].isin(list(CALLS))]
+    panels = [(kind, mode) for kind in TYPES for mode in WAYS
+              if table[(table["element_type"] == kind) & (table["timing_mode"] == mode)]["n"].nunique() > 2]
+    if not panels:
+        return None
+    figure = style.sheet(HEAD + TALL + FOOT)
+    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(panels) - 1)) / len(panels)
+    ends = table["speedup_ci_low"].min(), table["speedup_ci_high"].max()
+    handles = {}
+    for k, (kind, mode) in enumerate(panels):
+        axes = style.place(figure, LEFT + k * (width + GAP), FOOT, width, TALL, f"exact:{kind}:{mode}")
+        axes.axhline(1, color="black", linewidth=1.1, zorder=1.5)
+        for call, (name, look) in CALLS.items():
+            of = table[(table["call"] == call) & (table["element_type"] == kind)
+                       & (table["timing_mode"] == mode)].sort_values("n")
+            x, y, low, high = (of[c].to_numpy(float) for c in ("n", "speedup", "speedup_ci_low", "speedup_ci_high"))
+            axes.fill_between(x, low, high, color=look["color"], alpha=0.25, linewidth=0)
+            handles[name], = axes.plot(x, y, label=call, **look)
+        axes.set_yscale("log")
+        axes.set_ylim(ends[0] / 1.05, ends[1] * 1.05)
+        style.power_of_two_axis(axes.xaxis, table["n"].min(), table["n"].max(), every=8)
+        style.decade_axis(axes.yaxis)
+        axes.tick_params(labelleft=k == 0)
+        axes.set_xlabel("n (elements)", labelpad=1)
+        axes.set_title(f"{kind}, {WAYS[mode]}", loc="left", pad=3)
+    figure.axes[0].set_ylabel("speedup over CUB, t(CUB) / t", labelpad=2)
+    style.legend(figure, [*handles.values()], [*handles], 0.04, ncols=len(handles))
+    style.title(figure, f"What the same bits on every GPU cost, on one {results.machine_of(FILE).gpu}",
+                "Random data. Bands are 95 % intervals, paired by context.")
+    return figure
