@@ -38,22 +38,20 @@ def numbers_in_paper() -> dict[str, int]:
 
 def planned(results) -> list[tuple]:
     """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
-    from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, exact, finish, frontier,
-                         granularity, grid, ladders, latency, limits, peers, releases, speedup, throughput, tuned)
+    from figures import (ablation, accuracy, clocks, cpu, exact, finish, frontier, granularity, grid, index, ladders,
+                         latency, limits, peers, releases, speedup, throughput, tuned)
     from figures import claims as claims_figure
 
     plan = []
     for kind in TYPES:
-        for mode in ("device", "end_to_end"):
-            for what, module in (("throughput", throughput), ("bars", bars)):
-                plan.append((f"{what}-{mode.replace('_', '-')}-{kind}", module, (kind, mode), "comparison"))
-        plan += [(f"speedup-{kind}", speedup, (kind,), "comparison"), (f"cpu-{kind}", cpu, (kind,), "cpu")]
+        plan += [(f"throughput-device-{kind}", throughput, (kind,), "comparison"),
+                 (f"speedup-{kind}", speedup, (kind,), "comparison"), (f"cpu-{kind}", cpu, (kind,), "cpu")]
     for name, module, files in (
-            ("limits", limits, "limits"), ("ladders", ladders, "contrasts"), ("granularity", granularity, "contrasts"),
-            ("finish", finish, "contrasts"), ("decomposition", decomposition, "contrasts"),
-            ("blocks", blocks, "unrolling twopass"), ("grid", grid, "multiblock"), ("latency", latency, "contrasts"),
-            ("ablation", ablation, "contrasts"), ("clocks", clocks, "probes"), ("accuracy", accuracy, "accuracy"),
-            ("frontier", frontier, "frontier"), ("exact", exact, "frontier"), ("peers", peers, "peers"),
+            ("limits", limits, "limits"), ("index", index, "index"), ("ladders", ladders, "contrasts"),
+            ("granularity", granularity, "contrasts"), ("finish", finish, "contrasts"), ("grid", grid, "multiblock"),
+            ("latency", latency, "contrasts"), ("ablation", ablation, "contrasts"), ("clocks", clocks, "probes"),
+            ("accuracy", accuracy, "accuracy"), ("frontier", frontier, "frontier"), ("exact", exact, "frontier"),
+            ("peers", peers, "peers"),
             ("claims", claims_figure, "verdicts"), ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
         plan.append((name, module, (), files))
     numbers = numbers_in_paper()

@@ -27,7 +27,7 @@ def errors_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(results: Results):
-    """None without accuracy.csv or errors in it."""
+    """None without accuracy.csv or errors in it. Errors scatter from size to size, so marks are not joined."""
     table = results.experiment("accuracy")
     errors = errors_of(table) if table is not None else pd.DataFrame()
     if not len(errors):
@@ -41,29 +41,23 @@ def draw(results: Results):
     alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])
     groups = [g for g in groups if g != "thrust"] if alike else groups
     names = {"cub": "CUB and Thrust" if alike else "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
-    looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=3)
-             for g in groups}
-    left, right, head, tall, gap, base = 0.55, 0.08, 0.62, 2.0, 0.16, 0.78
-    height = head + tall + base
-    figure = style.sheet(height)
+    looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=2.6, linestyle="") for g in groups}
+    left, right, head, tall, gap, base = 0.55, 0.08, 0.5, 1.7, 0.16, 0.78
+    figure = style.sheet(head + tall + base)
     width = (style.TEXT_WIDTH - left - right - gap * (len(drawn) - 1)) / max(1, len(drawn))
     positive = errors.loc[errors["error"] > 0, "error"]
     for k, dataset in enumerate(drawn):
         axes = style.place(figure, left + k * (width + gap), base, width, tall, f"accuracy:{dataset}",
                              sharey=figure.axes[0] if k else None)
-        here = errors[errors["dataset"] == dataset]
+        here = errors[(errors["dataset"] == dataset) & (errors["error"] > 0)]
         axes.set_yscale("log")
-        for group in groups:
+        for i, group in enumerate(groups):
             of = here[here["group"] == group]
-            for _, order in of.groupby("order"):
-                order = order.sort_values("n")
-                axes.plot(order["n"], order["error"].where(order["error"] > 0), color=looks[group]["color"], linewidth=0.4,
-                          alpha=0.45, zorder=1.3)
-            worst = of.groupby("n")["error"].max()
-            axes.plot(worst.index, worst.where(worst > 0), label=group, zorder=2, **looks[group])
+            # The groups' columns of one n stand side by side.
+            axes.plot(of["n"] * 2 ** (0.22 * (i - (len(groups) - 1) / 2)), of["error"], label=group, zorder=2, **looks[group])
         axes.axhline(EPSILON, **ROUNDING_LOOK)
-        axes.set_xlim(here["n"].min() / 1.5, here["n"].max() * 1.5)
-        style.power_of_two_axis(axes.xaxis, here["n"].min(), here["n"].max())
+        axes.set_xlim(errors["n"].min() / 2.2, errors["n"].max() * 2.2)
+        style.power_of_two_axis(axes.xaxis, errors["n"].min(), errors["n"].max())
         axes.tick_params(labelleft=k == 0)
         axes.set_title(dataset, loc="left", pad=3)
         axes.set_xlabel("n (elements)", labelpad=1)
@@ -76,8 +70,7 @@ def draw(results: Results):
     style.legend(figure, [*(Line2D([], [], **looks[g]) for g in groups), Line2D([], [], **ROUNDING_LOOK)],
                  [*(names.get(g, g) for g in groups), "rounding once, at most"], 0.24, ncols=len(groups) + 1)
     style.title(figure, f"Errors of float32 sums on one {results.machine.gpu}",
-                  "Pale: each kernel with each finish. With marks: the worst of a document's, ours, or the library's. An error is the "
-                  "largest of a row's calls.")
+                "A mark for each kernel and finish: the largest error of a row's calls.")
     style.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")
                  + "What is exact, or below the axis, is not drawn.")
     return figure

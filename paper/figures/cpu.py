@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import results as rs
 from figures import style
 from figures.panels import GIGA, LINE, bandwidth, draw_line, not_drawn
+from figures.speedup import LABEL_LEFT, label_ends
 from results import Results, Series
 
 
@@ -23,17 +23,16 @@ def optimisation_of(settings: str) -> tuple[str, str] | None:
 
 
 def cpu_series(results: Results, element_type: str) -> list[Series]:
-    """Every reduction that ran on the CPU, end to end, in each operation it was measured in."""
+    """Every sum that ran on the CPU, end to end, in each state of the cache it was measured in."""
     table = results.cpu
     assert table is not None
     found = []
-    for operation in sorted(set(table["operation"]) & set(rs.OPERATION_LABELS)):
-        for mode in ("end_to_end", "device"):
-            have = {s.variant for s in found if s.operation == operation}
-            for state in sorted(set(table["cache_state"])):
-                which = dict(device="cpu", operation=operation, element_type=element_type, cache_state=state)
-                found += [s for s in rs.series(table, mode=mode, **which) if s.variant not in have]
-    return sorted(found, key=lambda s: (s.operation, s.variant))
+    for mode in ("end_to_end", "device"):
+        have = {s.variant for s in found}
+        for state in sorted(set(table["cache_state"])):
+            which = dict(device="cpu", operation="sum", element_type=element_type, cache_state=state)
+            found += [s for s in rs.series(table, mode=mode, **which) if s.variant not in have]
+    return sorted(found, key=lambda s: s.variant)
 
 
 def usual_state(series: list[Series]) -> str:
@@ -70,81 +69,69 @@ def level_look(i: int) -> dict:
 
 
 def draw(results: Results, element_type: str):
-    """CPU baselines: left the host loops by optimisation level at the largest common size, right everything by n, each
-    loop once, at its best level."""
+    """CPU baselines: left the host loops by optimisation level at the largest common size, right by n the fastest call of
+    each group."""
     series = [s for s in cpu_series(results, element_type) if len(s.ok)]
     if not series:
         return None
-    loops = [s for s in series if s.operation == "sum" and optimisation_of(s.settings)]
+    loops = [s for s in series if optimisation_of(s.settings)]
     common = set.intersection(*(set(s.ok["n"]) for s in loops)) if loops else set()
-
     where = results.cpu_machine.get("cpu.model", default=results.cpu_machine.name)
     usual = usual_state(series)
+    lines = [best_of([s for s in series if s.group == group]) for group in dict.fromkeys(s.group for s in series)]
 
-    def state_mark(s: Series) -> str:
-        return "" if s.cache_state == usual else f" ({rs.CPU_CACHE_LABELS[s.cache_state]})"
+    def words(s: Series) -> str:
+        level = optimisation_of(s.settings)
+        return (f"{s.variant} {level[1]}" if level else s.name) + ("" if s.cache_state == usual else
+                                                                   f" ({rs.CPU_CACHE_LABELS[s.cache_state]})")
 
-    alternatives: dict[tuple, list[Series]] = {}
-    for s in series:
-        alternatives.setdefault((s.variant, s.operation, "" if optimisation_of(s.settings) else s.settings), []).append(s)
-    lines = [best_of(levels) for levels in alternatives.values()]
-
-    labels = [(f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name)
-              + ("" if s.operation == "sum" else " (squares)") + state_mark(s) for s in lines]
-    left, gap, top, height, ticks = 0.5, 0.5, 0.6, 1.9, 0.4
-    per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
     busy = busy_note(results.cpu[results.cpu["element_type"] == element_type])
-    foot = ticks + LINE * -(-len(labels) // per_line) + 0.28 + (LINE if busy else 0)
-    total = top + height + foot
-    figure = style.sheet(total)
-    half = (style.TEXT_WIDTH - left - gap - 0.08) / 2
-
+    left, gap, top, height, foot = 0.5, 0.5, 0.6, 1.7, 0.6 + (LINE if busy else 0)
+    right = LABEL_LEFT + 0.04 + max(style.text_width(words(s)) for s in lines)
+    figure = style.sheet(top + height + foot)
+    half = 0.6 * (style.TEXT_WIDTH - left - gap - right) if common else 0
     x = left
     if common:
-        n = max(common)
-        axes = style.place(figure, left, foot, half, height, "cpu:levels")
-        names = sorted({s.variant for s in loops})
-        levels = sorted({optimisation_of(s.settings)[1] for s in loops})
-        thick = 0.8 / len(levels)
-        for i, level in enumerate(levels):
-            for s in loops:
-                if optimisation_of(s.settings)[1] != level:
-                    continue
-                point = s.at(n)
-                value = point["bytes"] / point["time"] / GIGA
-                at = names.index(s.variant) + (i - (len(levels) - 1) / 2) * thick
-                axes.bar(at, value, width=thick * 0.92, **level_look(i))
-                if np.isfinite(point["low"]):
-                    axes.plot([at, at], [point["bytes"] / point["high"] / GIGA, point["bytes"] / point["low"] / GIGA],
-                              color="black", linewidth=0.7)
-        mark = {s.variant: state_mark(s).strip() for s in loops}
-        axes.set_xticks(range(len(names)), [(name.split("/", 1)[1] + "\n" + mark[name]).strip() for name in names])
-        axes.set_xlabel("host loops", labelpad=1)
-        axes.tick_params(axis="x", length=0)
-        axes.grid(False, axis="x")
-        axes.set_ylabel("throughput (GB/s)")
-        axes.set_title(f"host loops by compiler level, n = {rs.power_label(n)}", loc="left", pad=14)
-        axes.legend([Patch(**level_look(i)) for i in range(len(levels))], levels, ncols=len(levels), loc="lower left",
-                    bbox_to_anchor=(0, 1.01))
-        x = left + half + gap
-
-    axes = style.place(figure, x, foot, style.TEXT_WIDTH - 0.08 - x, height, "cpu:lines")
-    handles = []
-    for k, s in enumerate(lines):  # a colour and marker each, and dashes for the settings of one variant
-        of_variant = [t for t in lines if t.variant == s.variant]
-        look = style.line_style(k, of_variant.index(s))
-        draw_line(axes, *bandwidth(s), **look)
-        handles.append(Line2D([], [], **look))
+        draw_levels(style.place(figure, left, foot, half, height, "cpu:levels"), loops, max(common), usual)
+        x += half + gap
+    axes = style.place(figure, x, foot, style.TEXT_WIDTH - right - x, height, "cpu:lines")
+    ends = []
+    for k, s in enumerate(lines):
+        n, value, down, up = bandwidth(s)
+        draw_line(axes, n, value, down, up, label=s.name, **style.line_style(k, 0))
+        last = np.flatnonzero(np.isfinite(value))[-1]
+        ends.append((n[last], value[last], words(s), style.line_style(k, 0)["color"]))
     sizes = [n for s in lines for n in s.ok["n"]]
     axes.set_yscale("log")
     style.decade_axis(axes.yaxis)
     axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
     style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes))
-    axes.set_ylabel("throughput (GB/s)")
+    label_ends(axes, ends, height)
     axes.set_xlabel("n (elements)", labelpad=1)
-    axes.set_title("against n, host loops at their best level", loc="left", pad=4)
-    style.legend(figure, handles, labels, foot - ticks, left, "upper left", ncols=per_line)
-    style.title(figure, f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", left=left)
-    style.foot(figure, (busy + "\n" if busy else "") + "Bars and marks: times; thin lines: 95 % confidence intervals. "
+    axes.set_title("the fastest call of each library", loc="left", pad=4)
+    style.title(figure, f"{where}: sum of {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", left=left)
+    style.foot(figure, (busy + "\n" if busy else "") + "Lines through bars and marks: 95 % intervals. "
                + not_drawn(cpu_series(results, element_type)), left)
     return figure
+
+
+def draw_levels(axes, loops: list[Series], n: int, usual: str) -> None:
+    """A bar for each host loop and compiler level at n."""
+    names = sorted({s.variant for s in loops})
+    levels = sorted({optimisation_of(s.settings)[1] for s in loops})
+    thick = 0.8 / len(levels)
+    for s in loops:
+        i, point = levels.index(optimisation_of(s.settings)[1]), s.at(n)
+        value, low, high = (point["bytes"] / point[c] / GIGA for c in ("time", "high", "low"))
+        at = names.index(s.variant) + (i - (len(levels) - 1) / 2) * thick
+        axes.bar(at, value, width=thick * 0.92, **level_look(i))
+        if np.isfinite(low):
+            axes.plot([at, at], [low, high], color="black", linewidth=0.7)
+    marks = {s.variant: "" if s.cache_state == usual else f"({rs.CPU_CACHE_LABELS[s.cache_state]})" for s in loops}
+    axes.set_xticks(range(len(names)), [(name.split("/", 1)[1] + "\n" + marks[name]).strip() for name in names])
+    axes.tick_params(axis="x", length=0)
+    axes.grid(False, axis="x")
+    axes.set_ylabel("throughput (GB/s)")
+    axes.set_title(f"host loops by compiler level, n = {rs.power_label(n)}", loc="left", pad=14)
+    axes.legend([Patch(**level_look(i)) for i in range(len(levels))], levels, ncols=len(levels), loc="lower left",
+                bbox_to_anchor=(0, 1.01))

@@ -14,7 +14,7 @@ from results import Results
 
 FILE = "frontier.csv"
 TYPES = {"f32": np.float32, "f64": np.float64}
-SETS = {"random": "random: uniform in [-1, 1)", "spread": "spread over 120 binary orders",
+SETS = {"random": "uniform", "spread": "spread over $2^{120}$",
         "ill-conditioned": "ill-conditioned"}
 ROUNDED_ONCE = 0.5  # units in the last place: what rounding the exact sum costs at most
 FLOOR = 0.03        # of the axis; what is closer stands on it
@@ -30,9 +30,10 @@ CALLS = {
     "compensated/double-double": ("double-double", PAIRS, "s"), "compensated/in-double": ("f32 in f64", PAIRS, "D"),
     "tuned/sum": ("tuned", OURS, "o"), "tuned/sum wide_sum": ("tuned, f32 into f64", OURS, "s"),
     "exact/sum": ("exact", OURS, "*"), "exact/sum wide_sum": ("exact, f32 into f64", OURS, "P")}
+BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run"}  # in tables alone
 LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5)
 ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
-LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.5, 1.75, 0.42, 0.3, 1.16
+LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.56, 1.3, 0.45, 0.3, 0.92
 
 
 def look(color: str, marker: str) -> dict:
@@ -72,52 +73,54 @@ def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
 
 def draw(results: Results):
     """None without frontier.csv or times in it."""
-    table = results.experiment("frontier")
+    table = results.experiment(FILE.partition(".")[0])
     points = points_of(table) if table is not None else pd.DataFrame()
+    points = points[~points["call"].isin(BESIDE)] if len(points) else points
     if not len(points):
         return None
-    n = points["n"].max()
-    points = points[points["n"] == n]
-    types = [t for t in TYPES if (points["element_type"] == t).any()]
-    sets = [d for d in SETS if (points["dataset"] == d).any()]
+    largest = points[points["n"] == points["n"].max()]
+    types = [t for t in TYPES if (largest["element_type"] == t).any()]
+    sets = [d for d in SETS if (largest["dataset"] == d).any()]
     figure = style.sheet(HEAD + len(types) * TALL + (len(types) - 1) * BETWEEN + FOOT)
     width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(sets) - 1)) / len(sets)
     looks = {call: CALLS.get(call, (call, style.MARK_COLOR, "x")) for call in
              [*(c for c in CALLS if (points["call"] == c).any()), *sorted(set(points["call"]) - set(CALLS))]}
     for i, kind in enumerate(types):
-        bottom = FOOT + (len(types) - 1 - i) * (TALL + BETWEEN)
-        of_type = points[points["element_type"] == kind]
+        bottom, last = FOOT + (len(types) - 1 - i) * (TALL + BETWEEN), i == len(types) - 1
         for k, dataset in enumerate(sets):
             axes = style.place(figure, LEFT + k * (width + GAP), bottom, width, TALL, f"frontier:{kind}:{dataset}")
-            here = of_type[of_type["dataset"] == dataset]
-            decades = int(np.ceil(np.log10(max(here["ulps"].max(), 10) * 1.5)))
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            line = frontier_of(here)
-            axes.plot([*line["slower"], points["slower"].max() * 1.3],
-                      [*line["ulps"].clip(lower=FLOOR), max(line["ulps"].min(), FLOOR)] if len(line) else [], **LINE)
-            for call, (_, color, marker) in looks.items():
-                of = here[here["call"] == call]
-                axes.plot(of["slower"], of["ulps"].clip(lower=FLOOR), clip_on=False, zorder=2, label=call,
-                          **look(color, marker))
-            axes.axhline(ROUNDED_ONCE, **ONCE_LOOK)
-            axes.set_xlim(0.97, points["slower"].max() * 1.15)
-            axes.set_ylim(FLOOR, 10.0**decades)
-            axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 3, 5)))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_major_locator(FixedLocator([10.0**e for e in range(0, decades + 1, 1 + decades // 5)]))
-            axes.tick_params(labelbottom=i == len(types) - 1)
+            here = largest[(largest["element_type"] == kind) & (largest["dataset"] == dataset)]
+            draw_errors(axes, here, looks, largest["slower"].max(), last)
             axes.set_title(f"{kind}, {SETS[dataset]}", loc="left", pad=3)
-            if i == len(types) - 1:
-                axes.set_xlabel("time, reading alone = 1", labelpad=1)
-        figure.axes[i * len(sets)].set_ylabel("error (ulp of the exact sum)", labelpad=2)
-    handles = [*(Line2D([], [], **look(c, m)) for _, c, m in looks.values()), Line2D([], [], **LINE),
-               Line2D([], [], **ONCE_LOOK)]
+            if not k:
+                axes.set_ylabel("error (ulp of the exact sum)", labelpad=1)
+    handles = [*(Line2D([], [], **look(c, m)) for _, c, m in looks.values()), Line2D([], [], **LINE), Line2D([], [], **ONCE_LOOK)]
     names = [*(name for name, *_ in looks.values()), "frontier", "half a unit: rounded once"]
-    style.legend(figure, handles, names, 0.22, ncols=style.legend_columns(names, style.TEXT_WIDTH - 0.12))
-    style.title(figure, f"What a bit costs on one {results.machine_of(FILE).gpu}, n = {rs.power_label(n)}",
-                "Left is faster, below is closer to the exact sum. L2 is cold; time is device time.")
-    style.foot(figure, "Each error is of one array. What is closer than the axis goes stands on it.")
+    style.legend(figure, handles, names, 0.06, ncols=style.legend_columns(names, style.TEXT_WIDTH - 0.12))
+    style.title(figure, f"What a bit costs on one {results.machine_of(FILE).gpu}, n = {rs.power_label(largest['n'].iloc[0])}",
+                "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
+                "stands on it.")
     return figure
+
+
+def draw_errors(axes, here: pd.DataFrame, looks: dict, slowest: float, last: bool) -> None:
+    decades = int(np.ceil(np.log10(max(here["ulps"].max(), 10) * 1.5)))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    line = frontier_of(here)
+    axes.plot([*line["slower"], slowest * 1.3],
+              [*line["ulps"].clip(lower=FLOOR), max(line["ulps"].min(), FLOOR)] if len(line) else [], **LINE)
+    for call, (_, color, marker) in looks.items():
+        of = here[here["call"] == call]
+        axes.plot(of["slower"], of["ulps"].clip(lower=FLOOR), clip_on=False, zorder=2, label=call, **look(color, marker))
+    axes.axhline(ROUNDED_ONCE, **ONCE_LOOK)
+    axes.set_xlim(0.97, slowest * 1.1)
+    axes.set_ylim(FLOOR, 10.0**decades)
+    axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 1.5, 2, 3, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(FixedLocator([10.0**e for e in range(0, decades + 1, 1 + decades // 5)]))
+    axes.tick_params(labelbottom=last)
+    if last:
+        axes.set_xlabel("time, read ceiling = 1", labelpad=1)

@@ -1,9 +1,8 @@
-"""Document levels: the gain of several loads a thread over one, with a global and with a local stride, at each size;
-below it, one stride over the other."""
+"""Document levels: the gain of several loads a thread over one, with a global stride, at each size; below it, that stride
+over a local one."""
 
 from __future__ import annotations
 
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 import results as rs
@@ -11,7 +10,6 @@ from figures import studies, style
 from figures.studies import Points
 from results import Contrast, Results
 
-STRIDES = {"global": "global stride", "local": "local stride"}
 BLOCK = 256
 
 
@@ -31,26 +29,24 @@ def by_loads(results: Results, prefix: str) -> dict[int, dict[int, Contrast]]:
 def draw(results: Results):
     """None where contrasts.csv has none of it."""
     document = studies.of_document("levels")
-    found = {stride: by_loads(results, f"levels.granularity.{stride}.") for stride in STRIDES}
-    sizes = sorted({n for of in found.values() for n in of})
-    lines = [(stride, words, n, style.line_style(sizes.index(n), j),
-              [(1, 1.0, 1.0, 1.0, blocks_of(1, n)),
-               *((k, c.value, c.low, c.high, blocks_of(k, n)) for k, c in sorted(of.items()))])
-             for j, (stride, words) in enumerate(STRIDES.items()) for n, of in found[stride].items()]
+    found = by_loads(results, "levels.granularity.global.")
+    lines = [(n, style.line_style(i, 0), [(1, 1.0, 1.0, 1.0, blocks_of(1, n)),
+                                          *((k, c.value, c.low, c.high, blocks_of(k, n)) for k, c in sorted(of.items()))])
+             for i, (n, of) in enumerate(found.items())]
     if not lines:
         return None
     strides = [(n, Points.at(of)) for n, of in by_loads(results, "levels.strides.").items()]
-    left, right, head, tall, gap, base = 0.5, 0.14, 0.46, 2.0, 0.2, 0.98
-    below = 0.9 if strides else 0.0
+    left, right, head, tall, gap, base = 0.5, 0.14, 0.46, 1.6, 0.15, 0.72
+    below = 0.8 if strides else 0.0
     height = head + tall + (gap + below if strides else 0) + base
     figure = style.sheet(height, style.COLUMN_WIDTH)
     width = style.COLUMN_WIDTH - left - right
     axes = style.place(figure, left, height - head - tall, width, tall, "granularity")
     sms = results.sm_count
-    for stride, words, n, look, rows in lines:
+    for n, look, rows in lines:
         look = dict(look, markersize=3.2)
         plain = dict(look, marker="")
-        studies.draw_points(axes, Points.of([r[:4] for r in rows]), label=f"{stride} {n}", **plain)
+        studies.draw_points(axes, Points.of([r[:4] for r in rows]), label=str(n), **plain)
         for few in (False, True):
             those = [r for r in rows if (sms is not None and r[4] < sms) == few]
             marks = dict(look, linestyle="", markerfacecolor="white" if few else look["color"])
@@ -74,11 +70,9 @@ def draw(results: Results):
         each.tick_params(axis="x", labelsize=style.FONT_SIZE)
         each.axhline(1, **studies.PARITY_LOOK)
     figure.axes[-1].set_xlabel("loads a thread", labelpad=1)
-    handles = [Line2D([], [], **look) for _, _, _, look, _ in lines]
-    names = [f"n = {rs.power_label(n)}, {words}" for _, words, n, _, _ in lines]
-    style.legend(figure, handles, names, 0.21, ncols=2)
+    studies.legend_by_size(figure, {n: look for n, look, _ in lines})
     style.title(figure, f"Loads a thread on one {results.machine.gpu}",
-                  f"levels, {document['element_type']}, device time, {rs.CACHE_LABELS[document['cache_state']]}, finish atomic")
+                  f"levels, {document['element_type']}, device time, {rs.CACHE_LABELS[document['cache_state']]}, atomics")
     style.foot(figure, "Hollow: fewer blocks than multiprocessors. Lines: 95 % intervals."
                  if sms is not None else "Lines through marks: 95 % intervals.")
     return figure

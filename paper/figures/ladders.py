@@ -1,15 +1,17 @@
-"""Each document's steps at its own n: how far each kernel is above the document's first, here and in the text."""
+"""Each document's steps at its own n beside CUB: how fast each kernel is, and where the text's own gains would lead."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator
 
 import contrasts
 import results as rs
 from figures import studies, style
+from figures.panels import ABOVE, CEILING_LOOK
 from figures.studies import MICRO, Points
 from results import Contrast, Results
 
@@ -18,10 +20,12 @@ from results import Contrast, Results
 STEPS = {"squares": "S1 S2 S3 S4", "twopass": "T1 T2", "unroll": "U0a U0b U1a U1b U1c U2b U3a U3b", "levels": "L3a L4a",
          "multiblock": "M1a M2a M3"}
 COLUMNS = (("squares", "twopass", "multiblock"), ("unroll", "levels"))
+EXPERIMENTS = {"unroll": "unrolling"}  # others are named as their documents
 NOW = dict(linestyle="", marker="o", color=style.LINE_COLORS[0])
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color=style.LINE_COLORS[1])
 STEM_LOOK = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
-ROW = 0.165  # inches
+CUB_LOOK = dict(color="black", linewidth=1.3, zorder=1.2)
+ROW, TITLE, NUMBERS = 0.15, 0.21, 1.12  # inches: a row, a panel's title, the columns of numbers
 
 
 @dataclass
@@ -54,6 +58,19 @@ def climb(results: Results, document: str) -> list[Rung]:
     return list(rungs.values()) if any(r.time.known for r in rungs.values()) else []
 
 
+def of_cub(results: Results, document: str) -> tuple[float | None, float | None]:
+    """Seconds that CUB's call takes on the device at the document's n, and that only reading takes, in the experiment's
+    own rounds or else those of the comparison."""
+    problem = studies.of_document(document)
+    which = {k: problem[k] for k in ("device", "operation", "element_type", "cache_state")}
+    for table in (results.experiment(EXPERIMENTS.get(document, document)), results.comparison):
+        base = None if table is None else rs.base_series(rs.series(table, mode="device", **which))
+        point = None if base is None else base.at(problem["n"][0])
+        if point is not None:
+            return point["time"], point["time"] * point["share"] if point["share"] > 0 else None
+    return None, None
+
+
 def label(rung: Rung, rungs: list[Rung]) -> str:
     """The kernel's name, with the settings in which it differs from another rung of the same kernel."""
     variant, mine = rung.call.partition(":")[0], studies.settings_of(rung.call)
@@ -67,79 +84,93 @@ def digits(value: float | None) -> str:
     return "" if value is None else f"{value:#.3g}".rstrip(".") if value < 1000 else f"{value:.0f}"
 
 
-def draw_ladder(figure, left: float, bottom: float, width: float, names_width: float, document: str,
-                rungs: list[Rung]) -> None:
-    names, numbers = [label(r, rungs) for r in rungs], 1.15
-    axes = style.place(figure, left + names_width, bottom, width - names_width - numbers, ROW * len(rungs),
-                         f"ladder:{document}")
-    at = list(range(len(rungs)))
-    measured = [(k, 1.0, 1.0, 1.0) if r.height is None else (k, r.height.value, r.height.low, r.height.high)
-                for k, r in zip(at, rungs) if (r.height or r.time).known]
-    told = [(k, r.then, r.then, r.then) for k, r in zip(at, rungs) if r.then and len(rungs) > 1 and rungs[1].told]
+@dataclass
+class Ladder:
+    """What a panel shows. Speeds are CUB's time over a kernel's, or, without CUB's, the first kernel's over it."""
+
+    document: str
+    rungs: list[Rung]
+    now: list[tuple]   # (row, speed, low, high)
+    then: list[tuple]
+    by_cub: bool
+    ceiling: float | None
+
+    @staticmethod
+    def of(results: Results, document: str) -> Ladder | None:
+        rungs = climb(results, document)
+        if not rungs:
+            return None
+        cub, reading = of_cub(results, document)
+        by_cub = bool(cub) and rungs[0].time.known
+        first = cub / rungs[0].time.value if by_cub else 1.0
+        now = [(k, first, first, first) if r.height is None else (k, *(first * v for v in (r.height.value, r.height.low, r.height.high)))
+               for k, r in enumerate(rungs) if (r.height or r.time).known]
+        told = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
+        return Ladder(document, rungs, now, told, by_cub, cub / reading if by_cub and reading else None)
+
+
+def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float, names_width: float, ends: tuple) -> None:
+    rungs, document = ladder.rungs, ladder.document
+    tall = ROW * len(rungs)
+    axes = style.place(figure, left + names_width, bottom, width - names_width - NUMBERS, tall, f"ladder:{document}")
     axes.set_xscale("log")
-    for k, (_, now, *_) in zip([m[0] for m in measured], measured):
-        axes.plot([1, now], [k, k], **STEM_LOOK)
-    studies.draw_points(axes, Points.of(told), vertical=False, label="then", **THEN)
-    studies.draw_points(axes, Points.of(measured), vertical=False, label="now", **NOW)
-    every = [v for row in measured + told for v in row[1:]]
-    axes.set_xlim(min(0.9, min(every) / 1.15), max(2.2, max(every) * 1.25))
-    style.decade_axis(axes.xaxis)
-    if max(every) > 15:
-        axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
-    axes.axvline(1, **studies.PARITY_LOOK)
+    for k, now, *_ in ladder.now:
+        axes.plot([ends[0], now], [k, k], **STEM_LOOK)
+    studies.draw_points(axes, Points.of(ladder.then), vertical=False, label="then", **THEN)
+    studies.draw_points(axes, Points.of(ladder.now), vertical=False, label="now", **NOW)
+    axes.set_xlim(*ends)
+    axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
+    axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
+    axes.xaxis.set_minor_locator(LogLocator(10, subs=()))
+    axes.axvline(1, **(CUB_LOOK if ladder.by_cub else studies.PARITY_LOOK))
+    if ladder.ceiling:
+        axes.axvspan(ladder.ceiling, ABOVE, **CEILING_LOOK)
     axes.set_ylim(len(rungs) - 0.5, -0.5)
-    axes.set_yticks(at, names)
+    axes.set_yticks(range(len(rungs)), [label(r, rungs) for r in rungs])
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
     problem = studies.of_document(document)
-    whole = figure.get_size_inches()[0]
-    above = bottom + ROW * len(rungs) + 0.05
-    high = figure.get_size_inches()[1]
+    whole, high = figure.get_size_inches()
     mode = {"device_part": "device part"}.get(problem["timing_mode"], rs.MODE_LABELS.get(problem["timing_mode"]))
-    figure.text(left / whole, above / high, f"{document}: n = {rs.power_label(problem['n'][0])}, {problem['element_type']}, "
-                f"{mode}", va="bottom", fontsize=style.FONT_SIZE + 0.5)
-    right = left + width
-    heads = (("µs", 0.72), ("gain", 0.35), ("text", 0))
-    for word, back in heads:
-        figure.text((right - back) / whole, above / high, word, va="bottom", ha="right", color=style.MARK_COLOR)
-    for k, r in zip(at, rungs):
-        y = (bottom + ROW * (len(rungs) - k - 0.5)) / high
-        if not r.time.known:
-            figure.text(right / whole, y, "not measured", va="center", ha="right", color=style.MARK_COLOR)
-            continue
+    figure.text(left / whole, (bottom + tall + 0.05) / high, f"{document}: n = {rs.power_label(problem['n'][0])}, "
+                f"{problem['element_type']}, {mode}" + ("" if ladder.by_cub else "; without CUB: first = 1"), va="bottom", fontsize=style.FONT_SIZE + 0.5)
+    columns = {"µs": 0.72, "gain": 0.35, "text": 0}
+    for word, back in columns.items():
+        figure.text((left + width - back) / whole, (bottom + tall + 0.05) / high, word, va="bottom", ha="right",
+                    color=style.MARK_COLOR)
+    for k, r in enumerate(rungs):
         gain = digits(r.gain.value if r.gain and r.gain.known else None)
-        for words, back in ((digits(MICRO * r.time.value), 0.72), (gain, 0.35), ("" if r.told is None else f"{r.told:g}", 0)):
-            figure.text((right - back) / whole, y, words, va="center", ha="right")
+        numbers = ((digits(MICRO * r.time.value), gain, "" if r.told is None else f"{r.told:g}") if r.time.known
+                   else ("", "", "not measured"))
+        for words, back in zip(numbers, columns.values()):
+            figure.text((left + width - back) / whole, (bottom + ROW * (len(rungs) - k - 0.5)) / high, words, va="center",
+                        ha="right", color="black" if r.time.known else style.MARK_COLOR)
 
 
 def draw(results: Results):
     """None where the folder has none of the steps."""
-    found = {document: climb(results, document) for document in rs.DOCUMENTS}
-    columns = [[d for d in column if found[d]] for column in COLUMNS]
-    if not any(columns):
+    found = {document: ladder for document in rs.DOCUMENTS if (ladder := Ladder.of(results, document))}
+    columns = [of for column in COLUMNS if (of := [found[d] for d in column if d in found])]
+    if not columns:
         return None
-    head, ticks, legend, gap = 0.4, 0.24, 0.35, 0.22
-
-    def needs(column: list[str]) -> float:
-        return sum(0.2 + ROW * len(found[d]) + ticks for d in column)
-
-    height = head + max(map(needs, columns)) + legend
-    figure = style.sheet(height)
+    head, ticks, foot, gap = 0.38, 0.24, 0.48, 0.22
+    needs = [sum(TITLE + ROW * len(l.rungs) for l in column) + ticks * (len(column) - 1) for column in columns]
+    figure = style.sheet(head + max(needs) + foot)
     width = (style.TEXT_WIDTH - gap - 0.12) / 2
-    for c, column in enumerate(columns):
+    values = [v for l in found.values() for row in l.now + l.then for v in row[1:]] + [1.0]
+    ends = min(values) / 1.3, 1.25 * max([*values, *(l.ceiling for l in found.values() if l.ceiling)])
+    for c, (column, needed) in enumerate(zip(columns, needs)):
         # Panels of the shorter column are spread over the height of the longer.
-        names_width = 0.1 + max((style.text_width(label(r, found[d])) for d in column for r in found[d]), default=0)
-        spare = (max(map(needs, columns)) - needs(column)) / max(1, len(column) - 1)
-        top = height - head
-        for document in column:
-            bottom = top - 0.2 - ROW * len(found[document])
-            draw_ladder(figure, 0.06 + c * (width + gap), bottom, width, names_width, document,
-                        found[document])
-            top = bottom - ticks - spare
-        if column:
-            figure.axes[-1].set_xlabel("speedup over the first kernel", labelpad=1)
-    style.title(figure, f"The documents' steps on one {results.machine.gpu}",
-                  "gain: speedup over the kernel that the step starts from; text: the document's own.")
-    style.legend(figure, [Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], color=style.LINE_COLORS[0], linewidth=0.7)],
-                 ["now", "the text's own", "95 % interval, where it is wider than the mark"], 0.05, ncols=3)
+        names_width = 0.1 + max(style.text_width(label(r, l.rungs)) for l in column for r in l.rungs)
+        top = figure.get_figheight() - head
+        for ladder in column:
+            bottom = top - TITLE - ROW * len(ladder.rungs)
+            draw_ladder(figure, ladder, 0.06 + c * (width + gap), bottom, width, names_width, ends)
+            top = bottom - ticks - (max(needs) - needed) / max(1, len(column) - 1)
+        figure.axes[-1].set_xlabel("speed, CUB = 1", labelpad=1)
+    style.title(figure, f"The documents' kernels beside CUB on one {results.machine.gpu}",
+                "gain: speedup over the kernel that the step starts from; text: the document's own.")
+    style.legend(figure, [Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], **CUB_LOOK), Patch(**CEILING_LOOK)],
+                 ["measured", "where the text's own gains lead from the first kernel", "CUB, device time", "faster than only reading"],
+                 0.05, ncols=4)
     return figure

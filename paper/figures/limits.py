@@ -42,7 +42,7 @@ def draw(results: Results):
         labels.append(f"n that fills L2, {l2 / 2**20:.0f} MiB")
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - 0.1)
 
-    left, right, gap, top, height, ticks = 0.42, 0.06, 0.56, 0.46, 2.0, 0.4
+    left, right, gap, top, height, ticks = 0.52, 0.06, 0.56, 0.46, 1.6, 0.4
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
     total = top + height + foot
     width = (style.TEXT_WIDTH - left - right - 2 * gap) / 3
@@ -73,9 +73,9 @@ def draw(results: Results):
         axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
         style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes), every=8)
         axes.set_xlabel("n (elements)", labelpad=1)
-    rate.set_ylim(0, None)
-    time.set_yscale("log")
-    style.decade_axis(time.yaxis)
+    for axes in (rate, time):
+        axes.set_yscale("log")
+        style.decade_axis(axes.yaxis)
     share.set_ylim(0, max(1.05, 1.05 * np.nanmax([s.points["share"].max() for s in others])))
     share.axhline(1, color="black", linewidth=0.8, zorder=1.5)
     for axes, title, label in ((rate, "only reading: throughput", "throughput (TB/s)"),

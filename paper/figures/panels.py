@@ -16,43 +16,8 @@ from figures import style
 from results import Results, Series
 
 GIGA = 1e9
-LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
 ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
 LINE = 0.135  # inches: the height of one line of text or legend
-
-
-def panels_of(results: Results, element_type: str, mode: str) -> list[tuple[str, str, list[Series]]]:
-    """(group, operation, series) of each panel that has something to draw: documents, the user's own, ours."""
-    table = results.comparison
-    assert table is not None
-    panels = []
-    for group in rs.groups(table, *rs.KERNELS):
-        operation = rs.own_operation(table, group, results.catalog, element_type)
-        which = dict(device="cuda", operation=operation, element_type=element_type)
-        found = rs.device_series(table, **which) if mode == "device" else rs.series(table, mode=mode, **which)
-        found = [s for s in found if s.group == group]
-        if any(len(s.ok) for s in found):
-            panels.append((group, operation, found))
-    return panels
-
-
-def references(results: Results, operation: str, element_type: str, mode: str) -> list[Series]:
-    """Library series for a panel, in its mode; a library that has no such times comes with its end-to-end times."""
-    table = results.comparison
-    assert table is not None
-    which = dict(device="cuda", operation=operation, element_type=element_type)
-    found = [s for s in rs.series(table, mode=mode, **which) if s.kind == "library" and len(s.ok)]
-    have = {s.group for s in found}
-    if mode != "end_to_end":
-        found += [s for s in rs.series(table, mode="end_to_end", **which)
-                  if s.kind == "library" and len(s.ok) and s.group not in have]
-    return sorted(found, key=lambda s: s.variant)
-
-
-def library_label(series: Series, panel_mode: str) -> str:
-    notes = [series.words] if series.words else []
-    notes += [rs.MODE_LABELS[series.mode]] if series.mode != panel_mode else []
-    return LIBRARY_NAMES.get(series.group, series.group) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def not_drawn(all_series: list[Series]) -> str:
@@ -62,17 +27,6 @@ def not_drawn(all_series: list[Series]) -> str:
         return ""
     words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.statuses if counts[s]]
     return f"Points not drawn: {', '.join(words)}."
-
-
-def header(results: Results, element_type: str, mode: str) -> str:
-    return f"{results.machine.gpu}: {element_type}, {rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS['cold_dirty']}"
-
-
-def document_sizes(results: Results, group: str) -> list[float]:
-    """The problem sizes that the group's document names."""
-    catalog = results.catalog
-    sizes = catalog.loc[catalog["group"] == group, "document_n"]
-    return sorted({float(v) for v in sizes if v.isdigit() and int(v) > 0})
 
 
 def bandwidth(series: Series) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -1,16 +1,21 @@
 """What Python users call, and our own sum called from C++: how many times as fast as CUB called from C++ their kernels
-alone are, and their calls until the result is in host memory, against n."""
+alone are, and their calls until the result is in host memory, at each n."""
 
 from __future__ import annotations
 
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
+
 import results as rs
-from figures import style
-from figures.speedup import LABEL_LEFT, label_ends
+from figures import studies, style
+from figures.studies import Points
 from results import Results
 
 PANELS = (("replay", "kernels alone: a captured call, replayed"), ("end_to_end", "the call, until its result is on the host"))
-TUNED = dict(color=style.GROUP_COLORS["tuned"], marker="*", linewidth=1.3)
+OURS = "tuned/sum"
 SLOWEST = 1 / 40  # as fast as CUB; calls that are slower are named below rather than drawn
+ROW = 0.23
 
 
 def draw(results: Results, element_type: str = "f32"):
@@ -22,41 +27,41 @@ def draw(results: Results, element_type: str = "f32"):
                   & (table["cache_state"] == "cold_dirty") & table["timing_mode"].isin([mode for mode, _ in PANELS])
                   & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])
-    names = sorted(set(table["variant"]) - slow, key=lambda v: (v != "tuned/sum", v))
-    if not names:
+    drawn = table[~table["variant"].isin(slow)]
+    if drawn.empty:
         return None
-    left, top, height, foot, gap = 0.5, 0.62, 2.7, 0.62, 0.4
-    right = LABEL_LEFT + 0.05 + max(map(style.text_width, [*names, "CUB"]))
+    # The fastest calls at the smallest size first, ours above all.
+    first = drawn[drawn["timing_mode"] == PANELS[-1][0]].sort_values("n").groupby("variant")["speedup"].first()
+    names = sorted(set(drawn["variant"]), key=lambda v: (v != OURS, -first.get(v, 0), v))
+    sizes = sorted(set(drawn["n"]))
+    left, right, top, foot, gap = 0.1 + max(map(style.text_width, names)), 0.1, 0.62, 0.78, 0.14
+    height = ROW * len(names)
     width = (style.TEXT_WIDTH - left - right - gap) / 2
     figure = style.sheet(top + height + foot)
-    sizes = sorted(set(table["n"]))
+    looks = {n: dict(style.line_style(i, 0), linestyle="", markersize=3.2) for i, n in enumerate(sizes)}
     for k, (mode, words) in enumerate(PANELS):
         axes = style.place(figure, left + k * (width + gap), foot, width, height, f"peers:{mode}")
-        ends = [(sizes[-1], 1.0, "CUB", "black")]
-        for i, name in enumerate(names):
-            of = table[(table["variant"] == name) & (table["timing_mode"] == mode)].sort_values("n")
-            if not len(of):
-                continue
-            look = TUNED if name == "tuned/sum" else style.line_style(i, 0)
-            x, y, low, high = (of[c].to_numpy(float) for c in ("n", "speedup", "speedup_ci_low", "speedup_ci_high"))
-            axes.fill_between(x, low, high, color=look["color"], alpha=0.25, linewidth=0)
-            axes.plot(x, y, label=name, **look)
-            ends.append((x[-1], y[-1], name, look["color"]))
-        axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
-        axes.set_yscale("log")
-        axes.set_xlim(min(sizes) / 1.4, max(sizes) * 1.4)
-        style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes))
-        style.decade_axis(axes.yaxis)
-        axes.set_xlabel("n (elements)", labelpad=1)
+        axes.set_xscale("log")
+        of = drawn[drawn["timing_mode"] == mode]
+        for i, n in enumerate(sizes):
+            rows = of[of["n"] == n]
+            points = [(names.index(v) + 0.13 * (i - (len(sizes) - 1) / 2), s, low, high) for v, s, low, high in
+                      zip(rows["variant"], rows["speedup"], rows["speedup_ci_low"], rows["speedup_ci_high"])]
+            studies.draw_points(axes, Points.of(points), vertical=False, label=str(n), **looks[n])
+        for y, name in enumerate(names):
+            if name not in set(of["variant"]):
+                axes.text(0.02, (len(names) - 0.5 - y) / len(names), "cannot be captured", transform=axes.transAxes, va="center", color=style.MARK_COLOR)
+            axes.axhline(y + 0.5, color="#DDDDDD", linewidth=0.4, zorder=0.5)
+        axes.set_xlim(min(0.9, np.nanmin(of["speedup_ci_low"])) / 1.1, max(1.1, np.nanmax(of["speedup_ci_high"])) * 1.1)
+        studies.speedup_rows(axes, names if k == 0 else [""] * len(names), "speed, CUB called from C++ = 1")
+        axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if axes.get_xlim()[0] < 0.2 else (1, 3, 4, 5, 7)))
         axes.set_title(words, loc="left", pad=3)
-        if k == 0:
-            axes.set_ylabel("speedup over CUB called from C++, t(CUB) / t")
-    label_ends(axes, ends, height)
     style.title(figure, f"Sums that Python users call, on one {results.machine_of('peers.csv').gpu}",
-                f"{element_type}, {rs.CACHE_LABELS['cold_dirty']}. tuned/sum, too, is called from C++.\nWhat cannot be captured "
-                "is on the right alone.", left=0.1)
+                f"{element_type}, {rs.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
+    style.legend(figure, [Line2D([], [], **looks[n]) for n in sizes], [f"n = {rs.power_label(n)}" for n in sizes], 0.24,
+                 ncols=len(sizes))
     largest = table.sort_values(["n", "time_median_s"], ascending=[False, True]).groupby("variant").first()
     told = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {rs.power_label(r['n'])}"
                      for name, r in largest.loc[sorted(slow)].iterrows())
-    style.foot(figure, "Bands: 95 % intervals, paired by context." + (f" Not drawn: {told}." if told else ""), 0.1)
+    style.foot(figure, "Lines: 95 % intervals, paired by context." + (f" Not drawn: {told}." if told else ""))
     return figure

@@ -1,29 +1,25 @@
-"""Sums of every release of CUB, compiled by one nvcc: above, the speedup of each over the one before it, of f32 at each n
-and of each type at five; below, for each type, how each release compares with the newest at three sizes."""
+"""Sums of every release of CUB, compiled by one nvcc: the speedup of each over the one before it, of f32 at each n and of
+each type at five."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
-from matplotlib.lines import Line2D
 
 import results as rs
 from figures import style
-from figures.studies import PARITY_LOOK
 from results import Columns, Results
 
 PAIRS = Columns.of("releases")
 WAY, WAY_WORDS = "graph/warm", "in a graph, warm"  # where calls vary least
 TYPES = ("i8", "f16", "bf16", "i32", "f32", "i64", "f64", "i128")
-SIZES = (2**16, 2**20, 2**28)
 # Orange for slower and blue for faster, as far as a factor of WIDEST; white between.
 COLORS = LinearSegmentedColormap.from_list("speedup", ["#D55E00", "#F6C9A8", "#FFFFFF", "#A9CFE6", "#0072B2"])
 WIDEST = 1.15
 DIFFERS = dict(color="#000000", marker=".", linestyle="", markersize=2.2)
 CHANGED = dict(color="#000000", linewidth=1.1, clip_on=False)
-LEFT, RIGHT, GAP, HEAD, CELL, BETWEEN = 0.52, 0.06, 0.16, 0.36, 0.13, 1.02
-SMALL, SMALL_GAP, SMALL_BETWEEN, FOOT = 0.8, 0.26, 0.32, 0.72
+LEFT, RIGHT, GAP, HEAD, CELL, FOOT = 0.52, 0.06, 0.16, 0.36, 0.13, 0.68
 
 
 def number(of: str) -> tuple:
@@ -51,11 +47,9 @@ def draw(results: Results):
     if steps.empty:
         return None
     releases = sorted({*steps["from"], *steps["to"]}, key=number)
-    to_newest = pairs[(pairs["pair"] == "newest") & (pairs["way"] == WAY)]
     types = [t for t in TYPES if (steps["element_type"] == t).any()]
-    rows = -(-len(types) // 4)
     tall = CELL * (len(releases) - 1)
-    height = HEAD + tall + BETWEEN + rows * SMALL + (rows - 1) * SMALL_GAP + FOOT
+    height = HEAD + tall + FOOT
     figure = style.sheet(height)
     few = sorted(set.intersection(*(set(steps.loc[steps["element_type"] == t, "n"]) for t in types)))
     of_f32 = [("f32", n) for n in sorted(steps.loc[steps["element_type"] == "f32", "n"].unique())]
@@ -79,30 +73,13 @@ def draw(results: Results):
             axes.set_title(f"each type, n = {', '.join(rs.power_label(n) for n in few)}", loc="left", pad=3)
         left += width + GAP
     wide = 3.0
-    bar = style.place(figure, style.TEXT_WIDTH - RIGHT - 0.15 - wide, height - HEAD - tall - 0.4, wide, 0.07, "colours")
+    bar = style.place(figure, style.TEXT_WIDTH - RIGHT - 0.15 - wide, 0.32, wide, 0.07, "colours")
     figure.colorbar(image, cax=bar, orientation="horizontal", ticks=[0.87, 0.9, 0.95, 1, 1.05, 1.1, 1.15],
                     format=lambda v, _: f"{v:.2f}".rstrip("0").rstrip("."))
     bar.minorticks_off()
-    bar.set_xlabel("speedup over the release before; dot: FASTER or SLOWER;\nblack line: other machine code",
-                   labelpad=1)
-    small = (style.TEXT_WIDTH - LEFT - RIGHT - SMALL_BETWEEN * 3) / 4
-    looks = {n: dict(style.line_style(i, 0), markersize=2.2) for i, n in enumerate(SIZES)}
-    for i, t in enumerate(types):
-        row, column = divmod(i, 4)
-        axes = style.place(figure, LEFT + column * (small + SMALL_BETWEEN), FOOT + (rows - 1 - row) * (SMALL + SMALL_GAP),
-                           small, SMALL, f"newest:{t}")
-        draw_newest(axes, to_newest[to_newest["element_type"] == t], releases, looks)
-        axes.set_title(t, loc="left", pad=2)
-        if not column:
-            axes.set_ylabel("newest = 1", labelpad=2)
-        axes.tick_params(labelbottom=i + 4 >= len(types))
-    handles = [Line2D([], [], **looks[n]) for n in SIZES]
-    names = [f"n = {rs.power_label(n)}" for n in SIZES]
-    style.legend(figure, handles, names, 0.34, LEFT, ncols=len(SIZES))
+    bar.set_xlabel("speedup over the release before", labelpad=0)
     style.title(figure, f"Sums of CUB's releases on one {results.machine_of('releases.csv').gpu}, {WAY_WORDS}", left=LEFT)
-    style.foot(figure, "Below: time of the newest release over each one's; vertical lines are intervals that hold all at "
-               "once. One nvcc\ncompiled all releases. A point above 1 is a release that is faster than the newest.",
-               left=LEFT)
+    style.foot(figure, "Dot: FASTER or SLOWER. Black line: other machine code.", left=LEFT)
     return figure
 
 
@@ -124,23 +101,3 @@ def draw_steps(axes, steps: pd.DataFrame, releases: list[str], columns: list[tup
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(releases) - 1.5, -0.5)
     return image
-
-
-def draw_newest(axes, points: pd.DataFrame, releases: list[str], looks: dict) -> None:
-    """A line for each size: time of the newest release over that of each, 1 for the newest itself."""
-    lowest, highest = 0.95, 1.05
-    for n, look in looks.items():
-        of = points[points["n"] == n].assign(at=lambda t: t["from"].map(releases.index)).sort_values("at")
-        if not len(of):
-            continue
-        # speedup is that of the newest over this release
-        value, low, high = 1 / of["speedup"], 1 / of["ci_high"], 1 / of["ci_low"]
-        axes.errorbar([*of["at"], len(releases) - 1], [*value, 1], [[*(value - low), 0], [*(high - value), 0]],
-                      elinewidth=0.6, **dict(look, linewidth=0.8), label=rs.power_label(n))
-        lowest, highest = min(lowest, low.min()), max(highest, high.max())
-    axes.axhline(1, **PARITY_LOOK)
-    marks = [k for k, of in enumerate(releases) if k in (0, len(releases) - 1) or of == next(
-        (r for r in releases if number(r)[0] == 3), "")]
-    axes.set_xticks(marks, [".".join(releases[k].split(".")[:2]) for k in marks])
-    axes.set_xlim(-0.6, len(releases) - 0.4)
-    axes.set_ylim(lowest - 0.02 * (highest - lowest), highest + 0.05 * (highest - lowest))

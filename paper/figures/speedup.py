@@ -1,5 +1,5 @@
-"""How many times as fast as CUB each document's fastest kernel, ours and the other libraries are;
-below it the times that the speedups are over."""
+"""How many times as fast as CUB each document's fastest kernel, ours and the other libraries are: whole calls on the device
+on the left, calls until the result is on the host on the right; below them the times that the speedups are over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from results import Results, Series
 
 # Each line's marker, so that it can be told without colour.
 MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
-WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
+# Ways of timing a whole reduction: each is over CUB timed alike.
+WHOLE = {"device": "Device time, over CUB's device time", "end_to_end": "End to end, over CUB end to end"}
 LABEL_GAP = 0.145  # inches between two labels' middles
 LABEL_LEFT = 0.24  # inches between an axis' end and its labels
 
@@ -37,8 +38,7 @@ def spread(wanted: list[float], gap: float, low: float, high: float) -> list[flo
 def label_ends(axes, ends: list[tuple[float, float, str, str]], inches: float) -> None:
     """Each line's name right of its last point (x, y, text, colour), joined to it by a thin line."""
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
-    log = axes.get_yscale() == "log"
-    scale = (lambda y: np.log(y)) if log else (lambda y: y)
+    scale = np.log if axes.get_yscale() == "log" else (lambda y: y)
     fraction = [float((scale(y) - scale(y0)) / (scale(y1) - scale(y0))) for _, y, _, _ in ends]
     placed = spread(fraction, LABEL_GAP / inches, 0.0, 1.0)
     width = axes.get_position().width * axes.figure.get_size_inches()[0]
@@ -69,87 +69,110 @@ def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[s
     return lines
 
 
-def draw(results: Results, element_type: str, n: int = 2**28):
-    """None where the results hold no times of CUB and another call of this type."""
-    lines = fastest_of_each(results, element_type, n)
-    if not lines:
-        return None
-    names = [s.variant + ("" if s.mode == "device" else ", end to end") for _, s, _ in lines]
-    left, top, upper_h, gap, lower_h, foot = 0.55, 0.6, 2.7, 0.2, 1.0, 0.55
-    right = LABEL_LEFT + 0.05 + max(map(style.text_width, [*names, "only reading the input"]))
-    height = top + upper_h + gap + lower_h + foot
-    width = style.TEXT_WIDTH - left - right
-    figure = style.sheet(height)
-    upper = style.place(figure, left, foot + lower_h + gap, width, upper_h, "speedup")
-    lower = style.place(figure, left, foot, width, lower_h, "base", sharex=upper)
-
-    ends, leads, few = [], 1.0, False
-    for (group, s, base), name in zip(lines, names):
-        color = style.color_of(group)
-        r = rs.over(s, base)
+def draw_speedups(axes, lines: list[tuple[str, Series, Series]]) -> tuple[list, float, bool]:
+    """The lines with their bands; their ends' labels, the greatest speedup, and whether a point is of few contexts."""
+    ends, most, few = [], 1.0, False
+    for group, s, base in lines:
+        r, color = rs.over(s, base), style.color_of(group)
         if not len(r):
             continue
         few |= not r["enough"].all()
-        leads = max(leads, r["ratio"].max())
+        most = max(most, r["ratio"].max())
         x, y = r["n"].to_numpy(float), r["ratio"].to_numpy(float)
-        whole = s.mode == "device"
-        upper.fill_between(x, r["low"].to_numpy(float), r["high"].to_numpy(float), color=color, alpha=0.25, linewidth=0)
-        upper.plot(x, y, color=color, marker=MARKERS.get(group, "h"), markersize=3, linestyle="-" if whole else (0, (4, 1.5)),
-                   markerfacecolor=color if whole else "white", label=s.name, zorder=2)
-        ends.append((x[-1], y[-1], name, style.MARK_COLOR if s.kind == "library" else color))
-    upper.axhline(1, color="black", linewidth=1.3, zorder=1.5)
-    bases = {(b.operation, b.mode): b for _, _, b in lines}
-    cub = next((b for (_, mode), b in bases.items() if mode == "device" and b.operation == "sum"), lines[0][2])
-    harness = rs.harness_calls(results.comparison, device="cuda", operation=cub.operation, element_type=element_type,
-                               mode=cub.mode)
-    reading = rs.of_only_reading(cub)
-    if len(reading):
-        leads = max(leads, reading["ratio"].max())
-        shade_above(upper, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
-    sizes = sorted({m for _, s, _ in lines for m in s.ok["n"]})
-    upper.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
-    upper.set_ylim(0, 1.15 * leads)
-    if len(reading):
-        upper.text(min(sizes), 1.13 * leads, "faster than only reading the input\n(on the device: bounds solid lines)", va="top",
-                   color=style.MARK_COLOR)
-    upper.set_ylabel("speedup over CUB, t(CUB) / t")
-    upper.tick_params(labelbottom=False)
-    label_ends(upper, [*ends, (sizes[-1], 1.0, "CUB", "black")], upper_h)
+        axes.fill_between(x, r["low"].to_numpy(float), r["high"].to_numpy(float), color=color, alpha=0.25, linewidth=0)
+        axes.plot(x, y, color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name, zorder=2)
+        ends.append((x[-1], y[-1], s.variant, style.MARK_COLOR if s.kind == "library" else color))
+    axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
+    return ends, most, few
 
-    ends = []
-    for mode in WHOLE:
-        for operation in rs.OPERATION_LABELS:
-            base = bases.get((operation, mode))
-            if base is None or (operation != "sum" and ("sum", mode) in bases):
-                continue  # a sum of squares takes as long as a sum: one line says it
-            x, y = base.ok["n"].to_numpy(float), 1e6 * base.ok["time"].to_numpy(float)
-            lower.plot(x, y, color="black", linestyle="-" if mode == "device" else (0, (4, 1.5)), label=base.name)
-            ends.append((x[-1], y[-1], "CUB" + ("" if mode == "device" else ", end to end"), "black"))
-    for column, word, look in (("read", "only reading the input", dict(color=style.CEILING_EDGE, linewidth=0.9)),
+
+def draw_times(axes, base: Series, harness, mode: str) -> list:
+    """CUB's time, and on the device those of the harness's calls; their ends' labels."""
+    x, y = base.ok["n"].to_numpy(float), 1e6 * base.ok["time"].to_numpy(float)
+    axes.plot(x, y, color="black", label=base.name)
+    ends = [(x[-1], y[-1], "CUB", "black")]
+    for column, word, look in (("read", "read ceiling", dict(color=style.CEILING_EDGE, linewidth=0.9)),
                                ("floor", "an empty call", FLOOR_LOOK)):
-        known = harness[harness[column].notna()]
+        known = harness[harness[column].notna()] if mode == "device" else harness[:0]
         if len(known):
             x, y = known["n"].to_numpy(float), 1e6 * known[column].to_numpy(float)
-            lower.plot(x, y, label=word, **look)
+            axes.plot(x, y, label=word, **look)
             ends.append((x[-1], y[-1], word, style.MARK_COLOR))
-    lower.set_yscale("log")
-    style.decade_axis(lower.yaxis)
-    style.power_of_two_axis(upper.xaxis, min(sizes), max(sizes))
-    label_ends(lower, ends, lower_h)
-    lower.set_ylabel("time (µs)")
-    lower.set_xlabel("n (elements)", labelpad=1)
+    return ends
 
-    l2 = results.machine.l2_bytes
-    l2_n = l2 / rs.ELEMENT_BYTES[element_type] if l2 else None
-    if l2_n and min(sizes) <= l2_n <= max(sizes):
-        for axes in (upper, lower):
-            axes.axvline(l2_n, **L2_LOOK)
-        upper.text(l2_n * 1.15, 1.13 * leads, f"L2 is full: {l2 / 2**20:.0f} MiB", va="top", color=style.MARK_COLOR)
+
+def draw(results: Results, element_type: str, n: int = 2**28):
+    """None where the results hold no times of CUB and another call of this type."""
+    lines = fastest_of_each(results, element_type, n)
+    modes = [mode for mode in WHOLE if any(s.mode == mode for _, s, _ in lines)]
+    if not modes:
+        return None
+    left, top, upper_h, gap, lower_h, foot = 0.5, 0.62, 2.0, 0.12, 0.8, 0.52
+    figure = style.sheet(top + upper_h + gap + lower_h + foot)
+    rights = [LABEL_LEFT + 0.04 + max(map(style.text_width, [*(s.variant for _, s, _ in lines if s.mode == mode),
+                                                            "read ceiling", "an empty call"])) for mode in modes]
+    width = (style.TEXT_WIDTH - left * len(modes) - sum(rights)) / len(modes)
+    l2, few, x, pairs = results.machine.l2_bytes, False, left, []
+    for mode, right in zip(modes, rights):
+        of = [l for l in lines if l[1].mode == mode]
+        suffix = "" if mode == "device" else ":end_to_end"
+        upper = style.place(figure, x, foot + lower_h + gap, width, upper_h, "speedup" + suffix,
+                            sharey=pairs[0][0] if pairs else None)
+        lower = style.place(figure, x, foot, width, lower_h, "base" + suffix, sharex=upper, sharey=pairs[0][1] if pairs else None)
+        ends, most, some = draw_speedups(upper, of)
+        few |= some
+        # A sum of squares takes as long as a sum: one line says it.
+        base = next((b for _, _, b in of if b.operation == "sum"), of[0][2])
+        harness = rs.harness_calls(results.comparison, device="cuda", operation=base.operation, element_type=element_type,
+                                   mode=mode)
+        reading = rs.of_only_reading(base) if mode == "device" else harness[:0]
+        sizes = sorted({m for _, s, _ in of for m in s.ok["n"]})
+        if len(reading):
+            most = max(most, reading["ratio"].max())
+            shade_above(upper, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
+        upper.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
+        pairs.append((upper, lower, [*ends, (sizes[-1], 1.0, "CUB", "black")], draw_times(lower, base, harness, mode), sizes, most))
+        upper.set_title(WHOLE[mode], loc="left", pad=3)
+        l2_n = l2 / rs.ELEMENT_BYTES[element_type] if l2 else None
+        if l2_n and min(sizes) <= l2_n <= max(sizes):
+            for axes in (upper, lower):
+                axes.axvline(l2_n, **L2_LOOK)
+        x += width + right + left
+    most = max(p[-1] for p in pairs)
+    for k, (upper, lower, ends, times, sizes, _) in enumerate(pairs):
+        upper.set_ylim(0, 1.35 * most)
+        lower.set_yscale("log")
+        style.decade_axis(lower.yaxis)
+        style.power_of_two_axis(upper.xaxis, min(sizes), max(sizes))
+        upper.tick_params(labelbottom=False)
+        lower.set_xlabel("n (elements)", labelpad=1)
+        if not k:
+            upper.set_ylabel("speedup, t(CUB) / t")
+            lower.set_ylabel("time (µs)")
+        label_ends(upper, ends, upper_h)
+        label_ends(lower, times, lower_h)
+    upper = pairs[0][0]
+    if modes[0] == "device":
+        mark_ceiling_and_tile(upper, most, element_type)
     style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
-                f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. Of each document the kernel that is "
-                f"fastest at {rs.power_label(n)}.\nDashed, hollow marks: calls whose result arrives on the host, timed end "
-                "to end, over CUB end to end.", left=0.1)
-    bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range" if few else "")
+                f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. The kernel of each document that is "
+                f"fastest at {rs.power_label(n)}, on the right if its calls finish on the host.", left=0.1)
+    bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
+    dotted = f" Dotted: L2 is full, {l2 / 2**20:.0f} MiB." if l2 else ""
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
-    style.foot(figure, f"{bands}.{squares}", 0.1)
+    style.foot(figure, bands + dotted + squares, 0.1)
     return figure
+
+
+TILE = 2**14  # bytes: CUB sums up to this much by one block in one launch, and more by two kernels
+
+
+def mark_ceiling_and_tile(axes, most: float, element_type: str) -> None:
+    """What the shade is, and why all lines dip where CUB launches one kernel for the last time."""
+    low, high = axes.get_xlim()
+    axes.text(low * 1.4, 1.32 * most, "above the read ceiling:\nfaster than a kernel\nthat only reads", va="top",
+              color=style.MARK_COLOR)
+    n = TILE / rs.ELEMENT_BYTES[element_type]
+    if low < n < high:
+        axes.text(low * 1.4, 0.02 * most, f"dip at {rs.power_label(n)}: up to there\nCUB is one launch", va="bottom",
+                  color=style.MARK_COLOR)

@@ -66,14 +66,11 @@ class Points:
         """Contrasts by x."""
         return Points.of([(x, c.value, c.low, c.high) for x, c in contrasts.items()])
 
+    def rows(self) -> list[tuple[float, float, float, float]]:
+        return list(zip(self.x, self.value, self.low, self.high))
+
     def __len__(self) -> int:
         return len(self.x)
-
-
-def times_by(found: list[Series], name: str, n: int) -> Points:
-    """Microseconds at n by a numeric setting."""
-    return Points.of([(count(s, name), *(MICRO * p[c] for c in ("time", "low", "high"))) for s in found
-                      if count(s, name) is not None and (p := s.at(n)) is not None])
 
 
 def draw_points(axes, points: Points, vertical: bool = True, **look) -> None:

@@ -55,11 +55,11 @@ def color_of(group: str) -> str:
     return GROUP_COLORS.get(group) or LIBRARY_COLORS.get(group, MARK_COLOR)
 
 
-def line_style(variant_index: int, settings_index: int) -> dict:
-    """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn."""
-    color = LINE_COLORS[variant_index % len(LINE_COLORS)]
-    # Past nine variants colours come round again; hollow markers then tell them apart.
-    hollow = (variant_index // len(LINE_COLORS)) % 2 == 1
+def line_style(variant_index: int, settings_index: int, colors: int = len(LINE_COLORS)) -> dict:
+    """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn, in so many colours."""
+    color = LINE_COLORS[variant_index % colors]
+    # Past nine variants markers come round again, hollow.
+    hollow = (variant_index // len(MARKERS)) % 2 == 1
     return {"color": color, "marker": MARKERS[variant_index % len(MARKERS)],
             "linestyle": DASHES[settings_index % len(DASHES)], "markeredgewidth": 0.6, "markeredgecolor": color,
             "markerfacecolor": "white" if hollow else color}

@@ -1,25 +1,25 @@
-"""The project's own sum: its speedup over CUB against n, a row for each element type and a column for each way of timing, and
-below them how near it comes to the read ceiling, where that is a bound: cold. Powers of two are joined; the sizes between,
-which were drawn at random, stand by themselves, since neighbours among them need not be alike."""
+"""The project's own sum, a row for each type: on the left its speedup over CUB against n in four situations, on the right how
+near it and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
+stand by themselves, since neighbours among them need not be alike."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
 import goals
 import results as rs
 from figures import style
-from figures.panels import draw_line
 from figures.studies import PARITY_LOOK
 from results import Results
 
-TYPES = ("i32", "f32", "f64")
-# Each column: its gid, its title, the way of timing, and how many elements off alignment the data start.
-COLUMNS = (("cold_dirty", "cold, dirty", "device/cold_dirty", 0), ("cold_clean", "cold, clean", "device/cold_clean", 0),
-           ("warm", "warm", "device/warm", 0), ("graph", "in a graph, warm", "graph/warm", 0),
-           ("off", "off by one; cold, dirty", "device/cold_dirty", 1))
-LEFT, RIGHT, GAP, HEAD, ROW, BETWEEN, LOWER, FOOT = 0.56, 0.06, 0.12, 0.58, 0.92, 0.1, 0.92, 0.64
+TYPES = ("f32", "i32", "f64")
+# gid, words, the way of timing, how many elements off alignment the data start, the place in the line styles.
+WAYS = (("cold_dirty", "L2 cold, dirty", "device/cold_dirty", 0, 0), ("warm", "L2 warm", "device/warm", 0, 1),
+        ("graph", "in a graph, L2 warm", "graph/warm", 0, 2), ("off", "misaligned by one element, cold", "device/cold_dirty", 1, 3))
+SHARES = (("tuned/sum", "tuned", style.GROUP_COLORS["tuned"], "o"), ("cub/sum", "CUB", "#000000", "p"))
+LEFT, RIGHT, GAP, HEAD, ROW, BETWEEN, FOOT = 0.56, 0.08, 0.5, 0.62, 0.95, 0.1, 0.62
 DRAWN = "between powers of two"
 
 
@@ -28,57 +28,55 @@ def draw(results: Results):
     rows = results.experiment("tuned")
     if rows is None:
         return None
-    rows = rows[(rows["variant"] == "tuned/sum") & rows["settings"].str.startswith("reading=auto") & rows["speedup"].notna()
-                & ~rows["n"].isin(goals.ODD)].sort_values("n")
-    of = {(f"{way}/{state}", start, t): points for (way, state, start, t), points in
-          rows.groupby(["timing_mode", "cache_state", "offset_elements", "element_type"])}
-    found = {gid: {t: of[way, start, t] for t in TYPES if (way, start, t) in of} for gid, _, way, start in COLUMNS}
-    columns = [c for c in COLUMNS if found[c[0]]]
-    if not columns:
+    rows = rows[rows["speedup"].notna() & ~rows["n"].isin(goals.ODD)
+                & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")
+                                                     & rows["settings"].str.startswith("reading=auto")))].sort_values("n")
+    found = {(variant, f"{way}/{state}", start, t): points for (variant, way, state, start, t), points in
+             rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements", "element_type"])}
+    types = [t for t in TYPES if any(("tuned/sum", way, start, t) in found for _, _, way, start, _ in WAYS)]
+    if not types:
         return None
-    types = [t for t in TYPES if any(t in points for points in found.values())]
-    drawn = pd.concat([points for column in found.values() for points in column.values()])
-    sizes, lowest, highest = drawn["n"], drawn["speedup_ci_low"].min(), drawn["speedup_ci_high"].max()
-    bounded = {gid for gid, _, way, _ in columns if "cold" in way}
-    shares = list(drawn.loc[drawn["cache_state"] != "warm", "share_of_read_ceiling"].dropna()) or [1.0]
-    lower_height = LOWER + BETWEEN + 0.08 if bounded else 0
-    height = HEAD + len(types) * ROW + (len(types) - 1) * BETWEEN + lower_height + FOOT
-    figure = style.sheet(height)
-    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(columns) - 1)) / len(columns)
-    looks = {t: dict(style.line_style(k, 0), linewidth=0.8) for k, t in enumerate(TYPES)}
-    for k, (gid, title, *_) in enumerate(columns):
-        x = LEFT + k * (width + GAP)
-        rows = [style.place(figure, x, FOOT + lower_height + (len(types) - 1 - i) * (ROW + BETWEEN), width, ROW,
-                              f"speedup:{gid}:{t}") for i, t in enumerate(types)]
-        lower = style.place(figure, x, FOOT, width, LOWER, f"share:{gid}") if gid in bounded else None
-        for t, points in found[gid].items():
-            draw_sizes(rows[types.index(t)], points, t, "speedup", looks[t])
-            if lower:
-                draw_sizes(lower, points, t, "share_of_read_ceiling", looks[t])
-        for axes, ends in ((*((r, (min(0.9, lowest) - 0.03, max(1.1, highest) * 1.03)) for r in rows),
-                            (lower, (min(shares) - 0.03, max(1.03, max(shares) + 0.02))))):
-            if axes is None:
-                continue
+    ours = rows[rows["variant"] == "tuned/sum"]
+    figure = style.sheet(HEAD + len(types) * ROW + (len(types) - 1) * BETWEEN + FOOT)
+    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP) / 2
+    ends = min(0.9, ours["speedup_ci_low"].min()) - 0.03, max(1.1, ours["speedup_ci_high"].max()) * 1.03
+    least = rows.loc[rows["timing_mode"] == "device", "share_of_read_ceiling"].min()
+    for i, t in enumerate(types):
+        bottom = FOOT + (len(types) - 1 - i) * (ROW + BETWEEN)
+        speed, share = (style.place(figure, LEFT + k * (width + GAP), bottom, width, ROW, f"{gid}:{t}")
+                        for k, gid in enumerate(("speedup", "share")))
+        for gid, _, way, start, k in WAYS:
+            draw_sizes(speed, found.get(("tuned/sum", way, start, t)), gid, "speedup", look_of(k))
+        for variant, label, color, marker in SHARES:
+            draw_sizes(share, found.get((variant, "device/cold_dirty", 0, t)), label, "share_of_read_ceiling",
+                       dict(color=color, marker=marker, linewidth=0.8))
+        speed.set_ylim(*ends)
+        share.set_ylim(max(0, (least if np.isfinite(least) else 0.5) - 0.05), 1.05)
+        speed.set_ylabel(f"{t}: speedup", labelpad=2)
+        share.set_ylabel("of the ceiling", labelpad=2)
+        for axes in (speed, share):
             axes.axhline(1, **PARITY_LOOK)
-            axes.set_xlim(min(sizes) / 1.5, max(sizes) * 1.5)
-            style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes), every=8)
-            axes.set_ylim(*ends)
-            axes.tick_params(labelleft=not k, labelbottom=axes is (lower or rows[-1]))
-        rows[0].set_title(title, loc="left", pad=3)
-        (lower or rows[-1]).set_xlabel("n (elements)", labelpad=1)
-        if not k:
-            for t, axes in zip(types, rows):
-                axes.set_ylabel(f"{t}: speedup")
-            if lower:
-                lower.set_ylabel("of the ceiling")
-    handles = [*(Line2D([], [], markersize=2.6, **looks[t]) for t in types),
-               Line2D([], [], **between_look(dict(looks[types[0]], color=style.MARK_COLOR)))]
-    style.legend(figure, handles, [*(f"{t}, powers of two" for t in types), f"sizes {DRAWN}"], height - 0.25, LEFT, "upper left",
-                 ncols=len(handles))
-    style.title(figure, f"tuned/sum on one {results.machine.gpu}", left=LEFT)
-    style.foot(figure, "Rows: CUB's time over its own, with 95 % intervals; the last row, cold: the read ceiling's time over its "
-                 f"own.\n{below_parity(columns, found)}", left=LEFT)
+            axes.set_xlim(ours["n"].min() / 1.5, ours["n"].max() * 1.5)
+            style.power_of_two_axis(axes.xaxis, ours["n"].min(), ours["n"].max())
+            axes.tick_params(labelbottom=t == types[-1])
+            if t == types[-1]:
+                axes.set_xlabel("n (elements)", labelpad=1)
+    of_ways = [w for w in WAYS if any(("tuned/sum", w[2], w[3], t) in found for t in types)]
+    top = figure.get_figheight() - 0.27
+    style.legend(figure, [Line2D([], [], markersize=3, **look_of(k)) for *_, k in of_ways], [words for _, words, *_ in of_ways],
+                 top, LEFT, "upper left", ncols=2)
+    style.legend(figure, [*(Line2D([], [], color=c, marker=m, markersize=3, linewidth=0.8) for *_, c, m in SHARES),
+                          Line2D([], [], **between_look(dict(color=style.MARK_COLOR, marker="o")))],
+                 [*(label for _, label, *_ in SHARES), "open marks: not a power of two"], top, LEFT + width + GAP,
+                 "upper left", ncols=3)
+    style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}", left=LEFT)
+    style.foot(figure, "Left: CUB's time over its own, with 95 % intervals. Right: time of a kernel that only reads over "
+                       f"theirs, L2 cold and dirty.\n{below_parity(ours)}", left=LEFT)
     return figure
+
+
+def look_of(k: int) -> dict:
+    return dict(style.line_style(k, 0), linewidth=0.8)
 
 
 def is_power(n) -> bool:
@@ -86,34 +84,32 @@ def is_power(n) -> bool:
 
 
 def between_look(look: dict) -> dict:
-    return dict(color=look["color"], marker=look["marker"], linestyle="", markersize=1.5, markerfacecolor="white",
-                markeredgecolor=look["color"], markeredgewidth=0.4, alpha=0.75, zorder=1.8)
+    return dict(color=look["color"], marker=look["marker"], linestyle="", markersize=2.8, markerfacecolor="white",
+                markeredgecolor=look["color"], markeredgewidth=0.6, zorder=1.8)
 
 
-def draw_sizes(axes, points: pd.DataFrame, label: str, column: str, look: dict) -> None:
+def draw_sizes(axes, points: pd.DataFrame | None, label: str, column: str, look: dict) -> None:
     """Powers of two joined, other sizes apart; speedups with their intervals."""
+    if points is None:
+        return
     powers = points["n"].map(is_power)
-    for of, name, how in ((points[powers], label, dict(look, markersize=2.2)),
+    for of, name, how in ((points[powers], label, dict(look, markersize=2.4)),
                           (points[~powers], f"{label}, {DRAWN}", between_look(look))):
-        if not len(of):
-            continue
         n, value = of["n"].to_numpy(float), of[column].to_numpy(float)
-        if column == "speedup":
-            down, up = (abs(value - of[f"speedup_ci_{end}"].to_numpy(float)) for end in ("low", "high"))
-            draw_line(axes, n, value, down, up, label=name, **how)
-        else:
-            axes.plot(n, value, label=name, **how)
+        down, up = ((abs(value - of[f"speedup_ci_{end}"].to_numpy(float)) for end in ("low", "high"))
+                    if column == "speedup" else (np.zeros(len(n)),) * 2)
+        if len(of):
+            axes.errorbar(n, value, yerr=[down, up], elinewidth=0.5, label=name, **how)
 
 
-def below_parity(columns, found) -> str:
-    """How many of the intervals that are drawn reach below 1, and the one that does farthest."""
-    drawn = pd.concat([points.assign(where=f"{t}, {title}") for gid, title, *_ in columns for t, points in found[gid].items()])
+def below_parity(drawn: pd.DataFrame) -> str:
+    """How many of tuned's intervals reach below 1, and the one that does farthest."""
     below = drawn[drawn["speedup_ci_low"] < 1]
     if below.empty:
         return f"None of {len(drawn)} intervals reaches below 1."
-    farthest = below.loc[below["speedup_ci_low"] == below["speedup_ci_low"].min()].iloc[0]
+    farthest = below.loc[below["speedup_ci_low"].idxmin()]
     slower = int((drawn["speedup_ci_high"] < 1).sum())
-    reach = "reaches" if len(below) == 1 else "reach"
-    lie = "none lies" if not slower else "1 lies" if slower == 1 else f"{slower} lie"
-    return (f"{len(below)} of {len(drawn)} intervals {reach} below 1, the farthest to {farthest['speedup_ci_low']:.4f} "
-            f"({farthest['where']}, n = {rs.power_label(farthest['n'])}); {lie} below it as a whole.")
+    return (f"{len(below)} of {len(drawn)} intervals reach{'es' if len(below) == 1 else ''} below 1, the farthest to "
+            f"{farthest['speedup_ci_low']:.4f} ({farthest['element_type']}, "
+            f"{rs.MODE_LABELS[farthest['timing_mode']]}, {rs.CACHE_LABELS[farthest['cache_state']]}, "
+            f"n = {rs.power_label(farthest['n'])}); {slower or 'none'} lie{'s' if slower < 2 else ''} below it as a whole.")

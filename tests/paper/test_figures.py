@@ -9,7 +9,7 @@ from drawn import axes_of, legible_and_inside, line, texts
 from synthetic import GPU, LIMITS, catalog_rows, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 
 import results as rs
-from figures import bars, cpu, limits, style, throughput
+from figures import cpu, limits, style, throughput
 
 SIZES = [2**k for k in range(18, 29, 2)]
 FEW = {v: GPU[v] for v in ("levels/naive", "multiblock/two-launch", "multiblock/last-block", "cub/sum")}
@@ -28,10 +28,7 @@ def results(tmp_path_factory):
 @pytest.fixture(scope="module")
 def drawn(results):
     """The figures of one folder, laid out once for all tests that only look at them."""
-    made = {("throughput", mode): throughput.draw(results, "f32", mode) for mode in ("device", "end_to_end")}
-    made |= {("bars", mode): bars.draw(results, "f32", mode) for mode in ("device", "end_to_end")}
-    made["cpu", ""] = cpu.draw(results, "f32")
-    made["limits", ""] = limits.draw(results)
+    made = {"throughput": throughput.draw(results, "f32"), "cpu": cpu.draw(results, "f32"), "limits": limits.draw(results)}
     for figure in made.values():
         figure.draw_without_rendering()
     yield made
@@ -42,170 +39,79 @@ def drawn(results):
 
 
 def test_every_document_has_a_panel_with_all_its_variants(drawn):
-    for mode in ("device", "end_to_end"):
-        figure = drawn["throughput", mode]
-        for group in rs.DOCUMENTS:
-            axes = axes_of(figure, f"throughput:{group}")
-            labels = {l.split(" [")[0] for c in axes.containers for l in [c.get_label()]}
-            labels |= {l.get_label() for l in axes.get_lines()}
-            for variant in GPU:
-                if variant.startswith(group):
-                    assert any(variant == l.split(" [")[0] for l in labels), (mode, variant)
+    for group in rs.DOCUMENTS:
+        axes = axes_of(drawn["throughput"], f"throughput:{group}")
+        labels = {l.get_label().split(" [")[0] for l in [*axes.containers, *axes.get_lines()]}
+        assert {v for v in GPU if v.startswith(group)} <= labels
+        # A kernel that finishes on the host has no device time.
+        assert group == "unroll" or group == "squares" or not any("[host]" in c.get_label() for c in axes.containers)
 
 
-def test_throughput_is_bytes_over_time_and_carries_its_interval(drawn):
-    figure = drawn["throughput", "device"]
-    xy, intervals = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
-    at = dict(map(tuple, xy))
-    time = 6e-6 + 2**26 / 3e12
-    assert at[2**24] == pytest.approx(2**26 / time / 1e9)
-    segments = intervals[0].get_segments()
-    k = [n for n, _ in xy].index(2**24)
-    assert segments[k][0][1] == pytest.approx(2**26 / (time * 1.01) / 1e9)
-    assert segments[k][1][1] == pytest.approx(2**26 / (time * 0.99) / 1e9)
-
-
-def test_ratio_panel_is_relative_to_cub(drawn):
-    figure = drawn["throughput", "device"]
-    xy, _ = line(axes_of(figure, "ratio:multiblock"), "multiblock/two-launch")
-    assert dict(map(tuple, xy))[2**24] == pytest.approx((5e-6 + 2**26 / 4e12) / (6e-6 + 2**26 / 3e12))
+def test_it_is_the_share_of_the_read_ceiling_with_its_interval(drawn):
+    axes = axes_of(drawn["throughput"], "throughput:multiblock")
+    xy, intervals = line(axes, "multiblock/two-launch")
+    share = (4e-6 + 2**26 / 4.5e12) / (6e-6 + 2**26 / 3e12)
+    assert dict(map(tuple, xy))[2**24] == pytest.approx(share)
+    segment = intervals[0].get_segments()[[n for n, _ in xy].index(2**24)]
+    assert (segment[0][1], segment[1][1]) == (pytest.approx(share / 1.01), pytest.approx(share / 0.99))
+    assert "cub/sum" in {c.get_label() for c in axes.containers} and axes.get_yscale() == "log"
+    floor, = (dict(map(tuple, l.get_xydata())) for l in axes.get_lines() if l.get_gid() == "floor")
+    assert floor[2**24] == pytest.approx((4e-6 + 2**26 / 4.5e12) / 2e-6)
 
 
 @pytest.fixture(scope="module")
 def unusual(tmp_path_factory):
-    """Throughput and bars of a folder with the user's own variants, and points that are not ok."""
+    """The figure of a folder with the user's own variants, and points that are not ok."""
     rows = gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)
     rows += [timed(1e-6 * k, variant="mine/fancy", n=n) for k, n in enumerate(SIZES, 1)]
     rows += [timed(1e-6, variant="levels/brand-new", settings="finish=atomic", n=n) for n in SIZES]
-    rows += [timed(1e-5, variant="mine/locked", settings="finish=host-pinned", n=n) for n in SIZES]
-    rows += [timed(1e-5, variant="mine/small", n=2**24),
-             row(variant="mine/small", n=2**28, status="refused", reason="too big")]
+    rows += [timed(1e-5, variant="mine/small", n=2**24), row(variant="mine/small", n=2**28, status="refused", reason="too big")]
     victim = next(r for r in rows if r["variant"] == "multiblock/two-launch" and r["n"] == 2**22)
     victim.update(row(variant=victim["variant"], n=2**22, settings=victim["settings"], status="wrong", reason="no"))
     for key in ("time_median_s", "time_ci_low_s", "time_ci_high_s"):
         victim[key] = 1e-9  # times beside a status that is not ok must not be believed
     r = read(tmp_path_factory.mktemp("r") / "m", rows, catalog=catalog_rows(FEW | {"levels/brand-new": FEW["levels/naive"]}))
-    yield throughput.draw(r, "f32", "device"), bars.draw(r, "f32", "device")
+    yield throughput.draw(r, "f32")
     plt.close("all")
 
 
 def test_a_new_variant_is_drawn_without_an_edit(unusual):
-    figure, of_bars = unusual
-    xy, _ = line(axes_of(figure, "throughput:your variants"), "mine/fancy")
+    xy, _ = line(axes_of(unusual, "throughput:your variants"), "mine/fancy")
     assert len(xy) == len(SIZES)
-    line(axes_of(figure, "throughput:levels"), "levels/brand-new [atomic]")
-    assert "mine/fancy" in texts(figure) and "brand-new" in texts(figure) and "mine/fancy" in texts(of_bars)
-    line(axes_of(figure, "throughput:your variants"), "mine/locked")  # page-locked memory alone
+    line(axes_of(unusual, "throughput:levels"), "levels/brand-new [atomic]")
+    assert "mine/fancy" in texts(unusual) and "brand-new" in texts(unusual)
 
 
 def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(unusual):
-    figure, of_bars = unusual
-    xy, _ = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
+    xy, _ = line(axes_of(unusual, "throughput:multiblock"), "multiblock/two-launch")
     assert np.isnan(dict(map(tuple, xy))[2**22])
-    assert "1 refused, 1 wrong" in texts(figure)
-    axes = axes_of(of_bars, f"bars:{2**28}")
-    assert "refused: too big" in [t.get_text() for t in axes.texts]
-    assert any(p.get_hatch() for p in axes.patches)
-    assert not any(p.get_hatch() for p in axes_of(of_bars, f"bars:{2**24}").patches)
+    assert "1 refused, 1 wrong" in texts(unusual)
 
 
-def test_bars_show_bandwidth_of_every_variant(drawn):
-    for mode in ("device", "end_to_end"):
-        figure = drawn["bars", mode]
-        names = [t.get_text() for t in axes_of(figure, f"bars:{2**24}").get_yticklabels()]
-        for variant in GPU:
-            if mode == "device" and variant.startswith("thrust"):
-                continue  # no device time: its result arrives on the host
-            assert any(n.split(" ")[0] == variant for n in names), (mode, variant)
-    axes = axes_of(drawn["bars", "device"], f"bars:{2**24}")
-    position = [t.get_text() for t in axes.get_yticklabels()].index("cub/sum")
-    y = axes.get_yticks()[position]
-    width, = [p.get_width() for p in axes.patches if abs(p.get_y() + p.get_height() / 2 - y) < 1e-9]
-    assert width == pytest.approx(2**26 / (5e-6 + 2**26 / 4e12) / 1e9)
-
-
-def test_page_locked_memory_doubles_no_line_bar_or_legend(drawn):
+def test_page_locked_memory_doubles_no_line(drawn):
     # twopass/template-unrolled and unroll/unroll8-template have it; no document does.
     for figure in drawn.values():
         assert "pinned" not in texts(figure) and "page-locked" not in texts(figure)
-    for mode, name in (("device", "unroll/unroll8-template  ▹"), ("end_to_end", "unroll/unroll8-template")):
-        labels = [t.get_text() for t in axes_of(drawn["bars", mode], f"bars:{2**24}").get_yticklabels()]
-        assert labels.count(name) == 1, labels
-    line(axes_of(drawn["throughput", "end_to_end"], "throughput:twopass"), "twopass/template-unrolled [host]")
-
-
-# ------------------------------------------------------------------------------------------- timing modes
 
 
 def test_modes_are_never_mixed_unsaid(drawn):
-    figure = drawn["throughput", "device"]
-    titles = {a.get_gid(): a.get_title(loc="left") for a in figure.axes}
+    titles = {a.get_gid(): a.get_title(loc="left") for a in drawn["throughput"].axes}
     assert "device part only" in titles["throughput:squares"] and "device part only" in titles["throughput:unroll"]
     for group in ("twopass", "levels", "multiblock"):
         assert "device time" in titles[f"throughput:{group}"] and "part" not in titles[f"throughput:{group}"]
-        # a kernel that finishes on the host has no device time and is in the other figure
-        assert not any("[host]" in c.get_label() for c in axes_of(figure, f"throughput:{group}").containers)
-    assert "Thrust (default, end to end)" in texts(figure)
-    figure = drawn["throughput", "end_to_end"]
-    assert all("end to end" in a.get_title(loc="left") for a in figure.axes if "throughput" in a.get_gid())
-    assert "device" not in texts(figure)
-    line(axes_of(figure, "throughput:levels"), "levels/naive [host]")
 
 
-def test_bars_mark_device_parts(drawn):
-    figure = drawn["bars", "device"]
-    names = [t.get_text() for t in axes_of(figure, f"bars:{2**24}").get_yticklabels()]
-    assert all(("▹" in n) == n.startswith(("squares", "unroll")) for n in names)
-    assert "▹ device part only" in texts(figure)
-
-
-# ------------------------------------------------------------------------------------------------ marks
-
-
-def test_peak_l2_and_the_documents_own_size_are_marked(drawn):
-    figure = drawn["throughput", "device"]
-    axes = axes_of(figure, "throughput:unroll")
-    straight = [l for l in axes.get_lines() if len(l.get_xdata()) == 2]
-    horizontal = [l.get_ydata()[0] for l in straight if len(set(l.get_ydata())) == 1]
-    vertical = [l.get_xdata()[0] for l in straight if len(set(l.get_xdata())) == 1]
-    assert 5000 in horizontal
+def test_l2_and_the_documents_own_size_are_marked(drawn):
+    axes = axes_of(drawn["throughput"], "throughput:unroll")
+    vertical = [l.get_xdata()[0] for l in axes.get_lines() if len(l.get_xdata()) == 2 and len(set(l.get_xdata())) == 1]
     assert 50 * 2**20 / 4 in vertical and 2**24 in vertical
-    assert {"theoretical peak, 5.00 TB/s", "n that fills L2, 50 MiB", "document's own n"} <= {
-        t.get_text() for legend in figure.legends for t in legend.get_texts()}
+    assert {"n that fills L2, 50 MiB", "document's own n", "an empty call"} == {
+        t.get_text() for legend in drawn["throughput"].legends for t in legend.get_texts()}
 
 
-def bound(axes, gid):
-    lines = [l for l in axes.get_lines() if l.get_gid() == gid]
-    return dict(map(tuple, lines[0].get_xydata())) if lines else None
-
-
-def test_the_read_ceiling_and_the_empty_call_are_in_every_panel(drawn):
-    read = 4e-6 + 2**26 / 4.5e12  # of the synthetic rows at 2^24; CUB takes 5e-6 + 2^26 / 4e12
-    for group in ("levels", "unroll"):  # whole reductions, and device parts beside the libraries' read ceiling
-        axes = axes_of(drawn["throughput", "device"], f"throughput:{group}")
-        assert bound(axes, "ceiling")[2**24] == pytest.approx(2**26 / read / 1e9)
-        assert bound(axes, "floor")[2**24] == pytest.approx(2**26 / 2e-6 / 1e9)
-        axes = axes_of(drawn["throughput", "device"], f"ratio:{group}")
-        assert bound(axes, "ceiling")[2**24] == pytest.approx((5e-6 + 2**26 / 4e12) / read)
-    said = {t.get_text() for t in drawn["throughput", "device"].legends[0].get_texts()}
-    assert {"faster than only reading the input", "as fast as an empty call, 2 µs"} <= said
-    axes = axes_of(drawn["bars", "device"], f"bars:{2**24}")
-    assert axes.get_title(loc="left").endswith(f"empty call: 2 µs\nonly reading: {1e6 * read:.3g} µs")
-    assert any(p.get_x() == pytest.approx(2**26 / read / 1e9) for p in axes.patches)
-
-
-def test_where_no_read_ceiling_was_measured_none_is_drawn_or_named(tmp_path):
+def test_where_no_read_ceiling_was_measured_there_is_no_figure(tmp_path):
     rows = [r | dict(read_time_s="", launch_floor_s="") for r in gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)]
-    r = read(tmp_path / "m", rows)
-    for figure in (throughput.draw(r, "f32", "device"), bars.draw(r, "f32", "device")):
-        assert "reading" not in texts(figure) and "empty call" not in texts(figure)
-
-
-def test_a_long_reason_is_cut_after_a_word():
-    assert bars.shortened("refused: too big", 9) == "refused: too big"
-    cut = bars.shortened("refused: predicted 0.39 s a call exceeds this", 1.5)
-    assert cut.endswith(" …") and style.text_width(cut) <= 1.5
-    assert "refused: predicted 0.39 s a call exceeds this".startswith(cut.removesuffix("…"))
+    assert throughput.draw(read(tmp_path / "m", rows), "f32") is None
 
 
 # ----------------------------------------------------------------------------------------------- limits
@@ -213,7 +119,7 @@ def test_a_long_reason_is_cut_after_a_word():
 
 @pytest.fixture
 def limits_figure(drawn):
-    return drawn["limits", ""]
+    return drawn["limits"]
 
 
 def test_limits_show_every_state_that_has_a_read_ceiling(limits_figure):
@@ -258,32 +164,27 @@ def test_cpu_lines_in_another_cache_state_say_so_and_samples_of_a_busy_machine(d
         if r["variant"] == "host/plain":
             r["time_p95_s"] = 2.1 * r["time_min_s"]
     figure = cpu.draw(read(tmp_path / "m", None, cpu=rows), "f32")
-    assert texts(figure).count("Synthetic CPU: f32, end to end, warm cache") == 1
+    assert texts(figure).count("Synthetic CPU: sum of f32, end to end, warm cache") == 1
     busy = sum(r["variant"] == "host/plain" for r in rows)
     assert f"The machine was busy: at {busy} of {len(rows)} points" in texts(figure)
-    assert "busy" not in texts(drawn["cpu", ""])
+    assert "busy" not in texts(drawn["cpu"])
     ticks = [t.get_text() for t in axes_of(figure, "cpu:levels").get_xticklabels()]
     assert ticks == ["plain", "recursive\n(cold cache)", "unroll2", "unroll4", "unroll8"]
-    marked = {t.get_text() for t in figure.legends[0].get_texts() if "cold cache" in t.get_text()}
-    assert marked == {"host/recursive -O3 -ffast-math (cold cache)"}
 
 
-def test_cpu_figure_shows_loops_by_level_and_every_baseline(drawn):
-    figure = drawn["cpu", ""]
-    axes = axes_of(figure, "cpu:levels")
+def test_cpu_figure_shows_loops_by_level_and_each_librarys_fastest(drawn):
+    axes = axes_of(drawn["cpu"], "cpu:levels")
     assert [t.get_text() for t in axes.get_xticklabels()] == ["plain", "recursive", "unroll2", "unroll4", "unroll8"]
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["-O0", "-O2", "-O3", "-O3 -ffast-math"]
     assert len(axes.patches) == 20
-    labels = [t.get_text() for t in figure.legends[0].get_texts()]
-    assert {"eigen/sum", "openmp/sum", "std/reduce [par]", "std/reduce [seq]", "thrust/cpu"} <= set(labels)
+    labels = {t.get_text() for t in axes_of(drawn["cpu"], "cpu:lines").texts}
+    assert {l.partition(" ")[0].partition("/")[0] for l in labels} == {"eigen", "host", "openmp", "std", "thrust"}
     # The fastest level, by the synthetic times, though only -O2 has the largest sizes.
-    assert [l for l in labels if l.startswith("host/plain")] == ["host/plain -O3 -ffast-math"]
-    assert not any("add" in l for l in labels)  # no reductions
+    assert {l.partition(" ")[2] for l in labels if l.startswith("host/")} == {"-O3 -ffast-math"}
 
 
 def test_nothing_to_draw_is_no_figure(results, tmp_path):
-    assert throughput.draw(results, "f64", "device") is None
-    assert bars.draw(results, "f64", "device") is None
+    assert throughput.draw(results, "f64") is None
     assert cpu.draw(results, "f64") is None
 
 

@@ -7,7 +7,7 @@ import synthetic
 
 import make
 import results as rs
-from figures import bars, cpu, limits, speedup, style, throughput
+from figures import cpu, limits, speedup, style, throughput
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def quick(monkeypatch):
     """make.py without the drawing, which other tests look at."""
-    for figure in (bars, cpu, limits, speedup, throughput):
+    for figure in (cpu, limits, speedup, throughput):
         monkeypatch.setattr(figure, "draw", lambda *_: object())
     monkeypatch.setattr(style, "save", lambda *_: [])
 

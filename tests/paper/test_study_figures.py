@@ -13,12 +13,11 @@ from synthetic import WIDTH, timed, write_contrasts
 import contrasts
 import results as rs
 import verdicts as vd
-from figures import (ablation, accuracy, blocks, claims, clocks, decomposition, finish, granularity, grid, ladders, latency,
-                     peers, style)
+from figures import (ablation, accuracy, claims, clocks, finish, granularity, grid, index, ladders, latency, peers, style)
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
-FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "decomposition": decomposition, "blocks": blocks,
-           "grid": grid, "latency": latency, "clocks": clocks, "accuracy": accuracy, "claims": claims, "ablation": ablation}
+FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "index": index, "grid": grid,
+           "latency": latency, "clocks": clocks, "accuracy": accuracy, "claims": claims, "ablation": ablation}
 
 
 def folder_of(path: Path, rows: list[dict] = (), of: dict | None = None) -> rs.Results:
@@ -96,8 +95,20 @@ def test_a_ladder_has_each_step_over_the_first_kernel_and_the_texts_beside(tmp_p
     assert interval(axes, "now", 3, along_x=True) == pytest.approx((5 * (1 - WIDTH), 5 * (1 + WIDTH)))
     # The text's own gains, one on the other; it tells none of the last two steps.
     told = [1, 1.76, 1.2, 1.82, 1.45, 1.45, 1.29]
-    assert points(axes, "then", along_x=True) == {k: pytest.approx(math.prod(told[:k + 1])) for k in range(len(told))}
+    assert points(axes, "then", along_x=True) == {
+        k: pytest.approx(math.prod(told[:k + 1])) for k in range(1, len(told))}
     assert {"1000", "500", "400", "1.25", "1.76", "0.400"} <= {t.get_text() for t in figure.texts}
+
+
+def test_a_ladder_stands_beside_cub_and_the_read_ceiling(tmp_path):
+    cub = call("unrolling", 2e-4, "cub/sum:counts=auto", 2**24) | dict(speedup=1, speedup_reference="cub/sum", share_of_read_ceiling=0.8)
+    figure = ladders.draw(folder_of(tmp_path / "m", [cub], of=unroll()))
+    axes = axes_of(figure, "ladder:unroll")
+    assert points(axes, "now", along_x=True)[0] == pytest.approx(0.2) and points(axes, "now", along_x=True)[1] == pytest.approx(0.4)
+    assert points(axes, "then", along_x=True)[1] == pytest.approx(0.2 * 1.76)
+    assert interval(axes, "now", 3, along_x=True) == pytest.approx((1 - WIDTH, 1 + WIDTH))
+    assert [p.get_x() for p in axes.patches] == [pytest.approx(1.25)] and "without CUB" not in texts(figure)
+    assert "without CUB" in texts(ladders.draw(folder_of(tmp_path / "alone", of=unroll())))
 
 
 def test_a_ladders_missing_kernel_is_said_and_others_stand(tmp_path):
@@ -118,12 +129,11 @@ def test_every_document_has_a_ladder_whose_steps_follow_each_other():
 
 
 def test_granularity_is_over_one_load_and_hollow_where_blocks_are_few(tmp_path):
-    of = {(f"levels.granularity.{stride}.{loads}", 2**20): loads for stride in granularity.STRIDES for loads in (4, 64)}
+    of = {(f"levels.granularity.global.{loads}", 2**20): loads for loads in (4, 64)}
     of |= {(f"levels.strides.{loads}", 2**20): 1.1 for loads in (1, 4, 64)}
     figure = granularity.draw(folder_of(tmp_path / "m", of=of))
     axes = axes_of(figure, "granularity")
-    for stride in granularity.STRIDES:
-        assert points(axes, f"{stride} {2**20}") == {k: pytest.approx(k) for k in (1, 4, 64)}
+    assert points(axes, str(2**20)) == {k: pytest.approx(k) for k in (1, 4, 64)}
     # 4096, 1024 and 64 blocks on the synthetic GPU's 100 multiprocessors.
     hollow = [l for l in axes.get_lines() if l.get_markerfacecolor() == "white" and len(l.get_xdata())]
     assert {float(x) for l in hollow for x in l.get_xdata()} == {64}
@@ -142,18 +152,6 @@ def test_finishes_are_compared_by_the_blocks_that_are_left(tmp_path):
     assert [a.get_gid() for a in figure.axes] == ["finish:relaunch"]
 
 
-def test_levels_gains_stand_in_their_rows(tmp_path):
-    gains = (2, 3, 1.25, 7.5, 1.2, 0.5)
-    of = {(f"decomposition.{name}", 2**24): g for (*_, name), g in zip(decomposition.ROWS, gains)}
-    figure = decomposition.draw(folder_of(tmp_path / "m", of=of))
-    shown = points(axes_of(figure, "decomposition"), str(2**24), along_x=True)
-    assert [shown[k] for k in sorted(shown)] == pytest.approx(list(gains))
-    # The chain goes from each kernel to the next, and as a whole from the first to the last.
-    calls = [(a.calls(1), a.calls(-1)) for *_, name in decomposition.ROWS for a in [contrasts.asked()[f"decomposition.{name}"]]]
-    steps, whole = calls[:len(decomposition.CHAIN)], calls[len(decomposition.CHAIN)]
-    assert all(a[1] == b[0] for a, b in zip(steps, steps[1:])) and (steps[0][0], steps[-1][1]) == whole
-
-
 def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(tmp_path):
     rows = ablation.rows_of()
     of = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES.values()}
@@ -168,34 +166,36 @@ def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(
     assert cells["0.33"] == "bold" and cells["1.00"] == "normal" and "–" in cells
 
 
-# ------------------------------------------------------------------------------------------ blocks and grids
+# ---------------------------------------------------------------------------------------- indices and grids
 
 
-def test_blocks_show_each_kernels_times_with_intervals(tmp_path):
-    rows = [call("unrolling", 1e-6 * t * b, f"unroll/{name}:block={b},finish=host{load}", 2**24, "device_part")
-            for name, load, t in (("interleaved", "", 1), ("unroll8", ",load=chained", 0.5),
-                                  ("unroll8", ",load=independent", 0.25)) for b in (128, 256)]
-    rows += [call("twopass", 1e-7 * b, f"twopass/rolled:block={b},grid=auto,finish={f},index=document", 2**24,
-                  "device" if f == "second-launch" else "end_to_end") for b in (32, 64) for f in ("second-launch", "host")]
-    figure = blocks.draw(folder_of(tmp_path / "m", rows))
-    axes = axes_of(figure, "blocks:unroll")
-    assert points(axes, "interleaved") == {128: pytest.approx(128), 256: pytest.approx(256)}
-    assert points(axes, "unroll8, chained")[256] == pytest.approx(128)
-    assert interval(axes, "unroll8, independent", 1) == pytest.approx((64 * (1 - WIDTH), 64 * (1 + WIDTH)))
-    assert points(axes_of(figure, "blocks:twopass"), "rolled") == {32: pytest.approx(3.2), 64: pytest.approx(6.4)}
+def test_an_index_is_beside_the_signed_one_of_32_bits(tmp_path):
+    rows = [call("index", t, f"multiblock/last-block:block=1024,grid=auto,index={i}", 2**28, element_type="f32")
+            for i, t in (("i32", 2e-4), ("u64", 4e-4))]
+    rows += [call("index", t, f"squares/strided:block={b},finish=host,index={i}", 2**28, "device_part", "f32",
+                  operation="sum_of_squares") for b in (256, 512) for i, t in (("i32", 1e-3), ("u32", 5e-3))]
+    rows += [call("index", 1e-4, "levels/naive:block=256,index=u32", 2**28, element_type="f32")]  # over nothing
+    figure = index.draw(folder_of(tmp_path / "m", rows))
+    axes = axes_of(figure, f"index:{2**28}")
+    names = [t.get_text() for t in axes.get_yticklabels()]
+    assert names == ["multiblock/last-block", "squares/strided [256]", "squares/strided [512]"]
+    assert points(axes, "u64", along_x=True) == {0.22: pytest.approx(0.5)}
+    assert points(axes, "u32", along_x=True) == {1: pytest.approx(0.2), 2: pytest.approx(0.2)}
+    ends = (1 - WIDTH) / (1 + WIDTH), (1 + WIDTH) / (1 - WIDTH)
+    assert interval(axes, "u64", 0, along_x=True) == pytest.approx(tuple(0.5 * e for e in ends))
 
 
-def test_grids_show_throughput_the_ceiling_and_two_blocks_a_multiprocessor(tmp_path):
-    rows = [call("multiblock", t, f"multiblock/{name}:block=1024,grid={g},index=document", 10**8)
+def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):
+    rows = [call("multiblock", t, f"multiblock/{name}:block=1024,grid={g},index=document", 10**8) | dict(share_of_read_ceiling=1e-4 / t)
             for name, slower in (("two-launch", 1), ("last-block", 2)) for g, t in (("1", slower * 1e-3),
                                                                                   ("200", slower * 2e-4), ("auto", 1e-9))]
+    rows += [call("multiblock", 1e-3, "multiblock/two-launch:block=1024,grid=97657,index=document", 10**8) | dict(share_of_read_ceiling=0.1)]
     figure = grid.draw(folder_of(tmp_path / "m", rows))
-    axes = axes_of(figure, f"grid:{10**8}")
-    assert points(axes, "multiblock/two-launch") == {1: pytest.approx(0.4), 200: pytest.approx(2)}
-    assert points(axes, "multiblock/last-block") == {1: pytest.approx(0.2), 200: pytest.approx(1)}
-    assert interval(axes, "multiblock/last-block", 1) == pytest.approx((1 / (1 + WIDTH), 1 / (1 - WIDTH)))
-    ceiling, = axes.patches
-    assert ceiling.get_y() == pytest.approx(4e8 / (4e-6 + 4e8 / 4.5e12) / 1e12)
+    axes = axes_of(figure, "grid")
+    assert points(axes, str(10**8)) == {1: pytest.approx(0.1), 200: pytest.approx(0.5)}
+    assert points(axes, f"{10**8}, all threads") == {97657: pytest.approx(0.1)}
+    assert interval(axes, str(10**8), 1) == pytest.approx((0.5 / (1 + WIDTH), 0.5 / (1 - WIDTH)))
+    assert "multiblock/two-launch" in texts(figure)
     assert [l.get_xdata()[0] for l in axes.get_lines() if len(set(l.get_xdata())) == 1 and len(l.get_xdata()) == 2] == [200]
 
 
@@ -259,7 +259,7 @@ def error_row(error: float, variant: str, settings: str, n: int, dataset: str, m
                  timing_mode="end_to_end", cache_state="warm") | dict(abs_error=error, sum_of_magnitudes=magnitudes)
 
 
-def test_accuracy_shows_the_worst_of_each_document_relative_to_the_magnitudes(tmp_path):
+def test_accuracy_has_a_mark_for_each_order_relative_to_the_magnitudes(tmp_path):
     rows = [error_row(e * (1 + k), "levels/naive", f"finish={f}", n, "random")
             for k, n in enumerate((2**10, 2**20)) for f, e in (("atomic", 3e-6), ("host", 1e-6))]
     rows += [error_row(1e-7, v, "", n, "random") for v in ("cub/sum", "thrust/reduce") for n in (2**10, 2**20)]
@@ -268,10 +268,9 @@ def test_accuracy_shows_the_worst_of_each_document_relative_to_the_magnitudes(tm
     figure = accuracy.draw(folder_of(tmp_path / "m", rows))
     assert [a.get_gid() for a in figure.axes] == ["accuracy:random"]
     axes = axes_of(figure, "accuracy:random")
-    assert points(axes, "levels") == {2**10: pytest.approx(3e-8), 2**20: pytest.approx(6e-8)}
-    assert points(axes, "cub") == {2**10: pytest.approx(1e-9), 2**20: pytest.approx(1e-9)}
-    pale = [l for l in axes.get_lines() if l.get_alpha() is not None and len(l.get_xdata()) == 2]
-    assert sorted(float(l.get_ydata()[0]) for l in pale) == pytest.approx([1e-9, 1e-8, 3e-8])
+    assert sorted(y for _, y in line(axes, "levels")[0]) == pytest.approx([1e-8, 2e-8, 3e-8, 6e-8])
+    assert [round(math.log2(x)) for x, _ in line(axes, "cub")[0]] == [10, 20]
+    assert all(l.get_linestyle() == "None" for l in axes.get_lines() if l.get_label() in ("levels", "cub"))
     said = texts(figure)
     assert "Exact at every n and in every order: alternating." in said
     assert "CUB and Thrust" in said and "squares" not in said
@@ -279,9 +278,8 @@ def test_accuracy_shows_the_worst_of_each_document_relative_to_the_magnitudes(tm
 
 def test_thrust_is_apart_where_its_errors_are(tmp_path):
     rows = [error_row(e, v, "", 2**10, "random") for v, e in (("cub/sum", 1e-7), ("thrust/reduce", 2e-7))]
-    figure = accuracy.draw(folder_of(tmp_path / "m", rows))
-    axes = axes_of(figure, "accuracy:random")
-    assert points(axes, "thrust")[2**10] == pytest.approx(2e-9) and points(axes, "cub")[2**10] == pytest.approx(1e-9)
+    axes = axes_of(accuracy.draw(folder_of(tmp_path / "m", rows)), "accuracy:random")
+    assert [line(axes, g)[0][0][1] for g in ("thrust", "cub")] == [pytest.approx(2e-9), pytest.approx(1e-9)]
 
 
 # ------------------------------------------------------------------------------------------------ claims
@@ -362,11 +360,11 @@ def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
     rows += [of("jax/sum", "end_to_end", 10, 8), of("torch/sum", "graph", 10, 3, "warm")]
     figure = peers.draw(folder_of(tmp_path / "m", rows))
     left, right = (axes_of(figure, f"peers:{mode}") for mode in ("replay", "end_to_end"))
-    assert points(left, "torch/sum") == {2**10: pytest.approx(1 / 2), 2**20: pytest.approx(1 / 2)}
-    assert points(right, "torch/sum") == {2**10: pytest.approx(1 / 6), 2**20: pytest.approx(1 / 6)}
-    assert points(left, "tuned/sum")[2**10] == pytest.approx(2) and points(right, "jax/sum") == {2**10: pytest.approx(1 / 8)}
-    labels = [{l.get_label() for l in axes.get_lines()} for axes in (left, right)]
-    assert "jax/sum" not in labels[0] and "cupy/sum-plain" not in labels[0] | labels[1]
+    assert [t.get_text() for t in left.get_yticklabels()] == ["tuned/sum", "torch/sum", "jax/sum"]  # by the call at the least n
+    for k in (10, 20):
+        assert {round(y): pytest.approx(x) for y, x in points(left, str(2**k), along_x=True).items()} == {0: 2, 1: 1 / 2}
+    assert {round(y): x for y, x in points(right, str(2**10), along_x=True).items()} == pytest.approx({0: 2 / 3, 1: 1 / 6, 2: 1 / 8})
+    assert [t.get_text() for t in left.texts] == ["cannot be captured"] and not right.texts
     assert "cupy/sum-plain, 5 ms at" in texts(figure)
     figure.draw_without_rendering()
     legible_and_inside({"peers": figure})

@@ -31,23 +31,31 @@ def drawn(folder):
 
 def test_the_figure_has_each_type_in_each_way(drawn):
     powers, others = [n for n in sorted(SIZES) if figure.is_power(n)], [3000001]
-    for (mode, state), gain in synthetic.TUNED_GAINS.items():
+    for gid, mode, state in (("cold_dirty", "device", "cold_dirty"), ("warm", "device", "warm"), ("graph", "graph", "warm")):
+        gain = synthetic.TUNED_GAINS[mode, state]
         for element_type, less in (("i32", 1), ("f64", 0.9)):
-            axes = axes_of(drawn, f"speedup:{'graph' if mode == 'graph' else state}:{element_type}")
-            for label, sizes in ((element_type, powers), (f"{element_type}, {figure.DRAWN}", others)):
+            axes = axes_of(drawn, f"speedup:{element_type}")
+            for label, sizes in ((gid, powers), (f"{gid}, {figure.DRAWN}", others)):
                 xy, bars = line(axes, label)
                 assert [x for x, _ in xy] == sizes and [y for _, y in xy] == pytest.approx([gain * less] * len(sizes))
                 low, high = bars[0].get_segments()[0][:, 1]
                 assert (low, high) == pytest.approx((0.99 * gain * less, 1.01 * gain * less))
-    xy, _ = line(axes_of(drawn, "share:cold_clean"), "f32")
-    assert [y for _, y in xy] == pytest.approx([1 / 1.02] * 2 + [1 / 1.005])
-    assert [y for _, y in line(axes_of(drawn, "speedup:off:f64"), "f64")[0]] == pytest.approx([1.4] * 3)
+    assert [y for _, y in line(axes_of(drawn, "speedup:f64"), "off")[0]] == pytest.approx([1.4] * 3)
+
+
+def test_both_are_beside_the_read_ceiling(drawn, folder):
+    table = rs.Results(folder).experiment("tuned")
+    for variant, label in (("tuned/sum", "tuned"), ("cub/sum", "CUB")):
+        rows = table[(table["variant"] == variant) & (table["element_type"] == "f32") & (table["timing_mode"] == "device")
+                     & (table["cache_state"] == "cold_dirty") & (table["offset_elements"] == 0)].set_index("n")
+        xy, _ = line(axes_of(drawn, "share:f32"), label)
+        assert len(xy) == 3 and {x: y for x, y in xy} == {n: rows["share_of_read_ceiling"][n] for n, _ in xy}
 
 
 def test_sizes_that_were_drawn_are_not_joined(drawn):
-    axes = axes_of(drawn, "speedup:warm:i32")
+    axes = axes_of(drawn, "speedup:i32")
     joined = {c.get_label(): c[0].get_linestyle() for c in axes.containers}
-    assert joined["i32"] == "-" and joined[f"i32, {figure.DRAWN}"] == "None"
+    assert joined["warm"] == "-" and joined[f"warm, {figure.DRAWN}"] == "None"
 
 
 def test_intervals_that_reach_below_1_are_counted(drawn, folder, tmp_path):
@@ -58,25 +66,20 @@ def test_intervals_that_reach_below_1_are_counted(drawn, folder, tmp_path):
             else r for r in rows]
     synthetic.write_csv(there / "tuned.csv", rows)
     drawn = figure.draw(rs.Results(there))
-    assert "1 of 5 intervals reaches below 1, the farthest to 0.4000 (f32, in a graph, warm, n = $2^{12}$); none lies below it as a whole." in texts(drawn)
+    assert "1 of 5 intervals reaches below 1, the farthest to 0.4000 (f32, graph replay, L2 warm, n = $2^{12}$); none lies below it as a whole." in texts(drawn)
     plt.close(drawn)
-
-
-def test_shares_of_the_ceiling_are_drawn_where_it_is_a_bound(drawn):
-    assert {a.get_gid() for a in drawn.axes if a.get_gid().startswith("share:")} == {
-        "share:cold_dirty", "share:cold_clean", "share:off"}
 
 
 def test_it_is_legible_and_names_the_gpu(drawn):
     drawn.draw_without_rendering()
     legible_and_inside({"tuned": drawn})
-    assert "tuned/sum on one Synthetic GPU" in texts(drawn)
+    assert "on one Synthetic GPU" in texts(drawn)
 
 
 def test_what_was_not_measured_is_not_drawn(folder, tmp_path):
     there = shutil.copytree(folder, tmp_path / "synthetic")
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"])
-    assert [a.get_gid() for a in figure.draw(rs.Results(there)).axes] == ["speedup:graph:f32"]
+    assert [a.get_gid() for a in figure.draw(rs.Results(there)).axes] == ["speedup:f32", "share:f32"]
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"])
     assert figure.draw(rs.Results(there)) is None
     (there / "tuned.csv").unlink()
