@@ -40,7 +40,6 @@ def planned(results) -> list[tuple]:
     """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
     from figures import (ablation, accuracy, clocks, cpu, exact, finish, frontier, granularity, grid, index, ladders,
                          latency, limits, peers, releases, speedup, throughput, tuned)
-    from figures import claims as claims_figure
 
     plan = []
     for kind in TYPES:
@@ -52,7 +51,7 @@ def planned(results) -> list[tuple]:
             ("latency", latency, "contrasts"), ("ablation", ablation, "contrasts"), ("clocks", clocks, "probes"),
             ("accuracy", accuracy, "accuracy"), ("frontier", frontier, "frontier"), ("exact", exact, "frontier"),
             ("peers", peers, "peers"),
-            ("claims", claims_figure, "verdicts"), ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
+            ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
         plan.append((name, module, (), files))
     numbers = numbers_in_paper()
     plan.sort(key=lambda one: (numbers.get(one[0], 99), one[0]))

@@ -1,7 +1,6 @@
 """The figures of the documents' studies show what their CSV says; every value here is planted in synthetic rows."""
 
 import math
-import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -10,14 +9,12 @@ import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
 from synthetic import WIDTH, timed, write_contrasts
 
-import contrasts
 import results as rs
-import verdicts as vd
-from figures import (ablation, accuracy, claims, clocks, finish, granularity, grid, index, ladders, latency, peers, style)
+from figures import ablation, accuracy, clocks, finish, granularity, grid, index, ladders, latency, peers, style
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "index": index, "grid": grid,
-           "latency": latency, "clocks": clocks, "accuracy": accuracy, "claims": claims, "ablation": ablation}
+           "latency": latency, "clocks": clocks, "accuracy": accuracy, "ablation": ablation}
 
 
 def folder_of(path: Path, rows: list[dict] = (), of: dict | None = None) -> rs.Results:
@@ -280,51 +277,6 @@ def test_thrust_is_apart_where_its_errors_are(tmp_path):
     rows = [error_row(e, v, "", 2**10, "random") for v, e in (("cub/sum", 1e-7), ("thrust/reduce", 2e-7))]
     axes = axes_of(accuracy.draw(folder_of(tmp_path / "m", rows)), "accuracy:random")
     assert [line(axes, g)[0][0][1] for g in ("thrust", "cub")] == [pytest.approx(2e-9), pytest.approx(1e-9)]
-
-
-# ------------------------------------------------------------------------------------------------ claims
-
-
-def test_claims_have_the_texts_gain_beside_ours_in_the_colour_of_the_verdict(tmp_path):
-    # U1's steps: now 2, 2 and 1.25 after the text's 1.82, 1.45 and 1.45.
-    folder = folder_of(tmp_path / "m", of=unroll())
-    vd.write(vd.verdicts(folder), folder.folder / "verdicts.csv")
-    folder = rs.Results(folder.folder)
-    rows, others = claims.rows_of(folder.verdicts)
-    of = [r for r in rows if r["claim"] == "U1"]
-    assert [(r["words"], r["then"], r["verdict"]) for r in of] == [
-        ("interleaved → unroll2", 1.82, vd.HOLDS), ("unroll2 → unroll4", 1.45, vd.HOLDS),
-        ("unroll4 → unroll8", 1.45, vd.HOLDS)]
-    assert [r["ratio"] for r in of] == [2, 2, 1.25]
-    figure = claims.draw(folder)
-    axes = axes_of(figure, "claims:0")
-    k = [t.get_text() for t in axes.get_yticklabels()].index("unroll4 → unroll8")
-    assert points(axes, vd.HOLDS, along_x=True)[k] == 1.25 and points(axes, "then", along_x=True)[k] == 1.45
-    # The template is 2.5 times slower than complete unrolling, which "adds nothing" allows; what has no rows is said.
-    assert [r["verdict"] for r in rows if r["claim"] == "U3"] == [vd.REVERSED, vd.HOLDS]
-    lacking = sum(r["ratio"] != r["ratio"] for r in rows)
-    assert lacking > 20 and sum(t.get_text() == "not measured" for a in figure.axes for t in a.texts) == lacking
-    assert re.search("no speedups: S5, S6, T4, T6, T7", texts(figure)) and {"S5", "L6"} <= set(others)
-    assert {r["claim"] for r in rows} | set(others) == {c["id"] for c in rs.claims()["claims"]}
-    assert not {r["claim"] for r in rows} & set(others)
-
-
-def test_of_a_claim_over_a_range_the_least_and_the_largest_gain_are_drawn(tmp_path):
-    gains = {2: 1.2, 4: 1.3, 8: 1.0, 16: 0.9, 32: 0.8, 64: 0.85}
-    folder = folder_of(tmp_path / "m", of={f"L8.{k}": gain for k, gain in gains.items()})
-    vd.write(vd.verdicts(folder), folder.folder / "verdicts.csv")
-    rows, _ = claims.rows_of(rs.Results(folder.folder).verdicts)
-    assert [(r["words"], r["ratio"], r["verdict"]) for r in rows if r["claim"] == "L8"] == [
-        ("32 loads", 0.8, vd.REVERSED), ("4 loads", 1.3, vd.HOLDS)]
-    assert sum(r["claim"] == "L7" for r in rows) == 1  # of nothing, a line that says so
-
-
-def test_a_step_is_named_by_what_it_changes():
-    named = {t["contrast"]: claims.step_words(vd.test_of(rs.claims(), c, t)) for c in rs.claims()["claims"]
-             for t in c["tests"] if t.get("kind", "ratio") == "ratio"}
-    assert named["S1"] == "chunked → strided" and named["S2"] == "block 256 → 512"
-    assert named["M1b"] == "grid 1*SMs → auto" and named["U10"] == "load chained → independent"
-    assert named["T5b"] == "host/add-plain → host/add-unroll2 -O3" and named["L8.4"] == "4 loads"
 
 
 # --------------------------------------------------------------------------------------------- all of them
