@@ -70,19 +70,19 @@ std::vector<Point> points(Selection selection, DeviceKind device) {
   };
   std::vector<Point> over_sizes;
   selection.operations = {Operation::sum};
-  for (Point& p :
-       product_of({.types = {ElementType::f32, ElementType::f64},
-       .sizes = sizes_on(
-           device, {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30}),
-       .modes = {TimingMode::device, TimingMode::graph},
-       .cache_states = {CacheState::cold_dirty, CacheState::warm},
-       .settings = [&](const Variant& v) { return same_bits(v, selection, by_determinism); },
-       .has =
-                       [&](const Point& p) {
-                         return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm) &&
-                                refusal(*p.variant, device, p.problem, p.settings).empty();
-                       }},
-                  selection, device))
+  for (Point& p : product_of({.types = {ElementType::f32, ElementType::f64},
+                              .sizes = sizes_on(device, {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22,
+                                                         1 << 24, 1 << 26, 1 << 28, 1 << 30}),
+                              .modes = {TimingMode::device, TimingMode::graph},
+                              .cache_states = {CacheState::cold_dirty, CacheState::warm},
+                              .settings = [&](const Variant& v) { return same_bits(v, selection, by_determinism); },
+                              .has =
+                                  [&](const Point& p) {
+                                    const bool graph = p.timing_mode == TimingMode::graph;
+                                    return graph == (p.cache_state == CacheState::warm) &&
+                                           refusal(*p.variant, device, p.problem, p.settings).empty();
+                                  }},
+                             selection, device))
     if (is_floating(p.problem.type) && !timed_above(p)) over_sizes.push_back(std::move(p));
   out.insert(out.end(), over_sizes.begin(), over_sizes.end());
   return out;
