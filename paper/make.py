@@ -38,8 +38,8 @@ def numbers_in_paper() -> dict[str, int]:
 
 def planned(results) -> list[tuple]:
     """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
-    from figures import (ablation, accuracy, clocks, cpu, exact, finish, frontier, granularity, grid, index, ladders,
-                         latency, limits, peers, releases, speedup, throughput, tuned)
+    from figures import (ablation, accuracy, cpu, exact, finish, frontier, granularity, grid, index, ladders, latency,
+                         limits, peers, releases, speedup, throughput, tuned)
 
     plan = []
     for kind in TYPES:
@@ -48,10 +48,9 @@ def planned(results) -> list[tuple]:
     for name, module, files in (
             ("limits", limits, "limits"), ("index", index, "index"), ("ladders", ladders, "contrasts"),
             ("granularity", granularity, "contrasts"), ("finish", finish, "contrasts"), ("grid", grid, "multiblock"),
-            ("latency", latency, "contrasts"), ("ablation", ablation, "contrasts"), ("clocks", clocks, "probes"),
+            ("latency", latency, "contrasts"), ("ablation", ablation, "contrasts"),
             ("accuracy", accuracy, "accuracy"), ("frontier", frontier, "frontier"), ("exact", exact, "frontier"),
-            ("peers", peers, "peers"),
-            ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
+            ("peers", peers, "peers"), ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
         plan.append((name, module, (), files))
     numbers = numbers_in_paper()
     plan.sort(key=lambda one: (numbers.get(one[0], 99), one[0]))

@@ -113,7 +113,7 @@ def test_the_paper_reads_only_generated():
 
 
 # Debian's package of each LaTeX package that the paper may use.
-DEBIAN = {"texlive-latex-base": "array fontenc geometry graphicx hyperref inputenc mathptmx textcomp url".split(),
+DEBIAN = {"texlive-latex-base": "array fontenc geometry graphicx hyperref inputenc longtable mathptmx textcomp url".split(),
           "texlive-latex-recommended": "booktabs caption microtype".split()}
 
 

@@ -10,11 +10,11 @@ from drawn import axes_of, legible_and_inside, line, texts
 from synthetic import WIDTH, timed, write_contrasts
 
 import results as rs
-from figures import ablation, accuracy, clocks, finish, granularity, grid, index, ladders, latency, peers, style
+from figures import ablation, accuracy, finish, granularity, grid, index, ladders, latency, peers, style
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "index": index, "grid": grid,
-           "latency": latency, "clocks": clocks, "accuracy": accuracy, "ablation": ablation}
+           "latency": latency, "accuracy": accuracy, "ablation": ablation}
 
 
 def folder_of(path: Path, rows: list[dict] = (), of: dict | None = None) -> rs.Results:
@@ -196,34 +196,18 @@ def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):
     assert [l.get_xdata()[0] for l in axes.get_lines() if len(set(l.get_xdata())) == 1 and len(l.get_xdata()) == 2] == [200]
 
 
-# ------------------------------------------------------------------------------------------------ clocks
+# ------------------------------------------------------------------------------------------------ probes
 
 
 def write_probes(folder: Path, rows: list[tuple]) -> None:
     synthetic.write_csv(folder / "probes.csv", [dict(zip(("quantity", "sm", "repeat", "value", "unit"), r)) for r in rows])
 
 
-def test_clocks_show_each_multiprocessor_and_how_far_they_are_apart(tmp_path):
-    folder = folder_of(tmp_path / "m")
-    offsets = {0: 0, 1: 2e6, 2: -4e6}
-    rows = [("sm_clock_offset", sm, k, of + 1e5 * k, "cycles") for sm, of in offsets.items() for k in range(3)]
-    rows += [("globaltimer_offset", sm, k, 10 * sm, "ns") for sm in offsets for k in range(3)]
-    write_probes(folder.folder, [*rows, ("sm_clock_rate", 0, 0, 2.0, "cycles/ns"), ("globaltimer_resolution", "", 0, 32, "ns"),
-                               ("load_latency_l2", "", 99, 200.0, "ns")])  # more often, which is nothing to the clocks
-    figure = clocks.draw(folder)
-    axes = axes_of(figure, "clocks:sm_clock_offset")
-    assert points(axes, "sm_clock_offset") == {0: pytest.approx(0.1), 1: pytest.approx(2.1), 2: pytest.approx(-3.9)}
-    assert interval(axes, "sm_clock_offset", 1) == pytest.approx((2.0, 2.2))
-    assert axes.get_title(loc="left") == "clock(): 6 million cycles apart, 3 ms"
-    axes = axes_of(figure, "clocks:globaltimer_offset")
-    assert axes.get_title(loc="left") == "%globaltimer: 20 ns apart" and "3 repeats" in texts(figure)
-
-
 def test_probes_of_another_kind_are_one_line(tmp_path):
     folder = folder_of(tmp_path / "m")
     synthetic.write_csv(folder.folder / "probes.csv", [dict(quantity="sm_clock_offset", sm=0, value=1)])
     with pytest.raises(rs.ResultsError, match="lacks the columns repeat, unit: run `reductio probe`"):
-        clocks.draw(folder)
+        folder.probes
 
 
 # ----------------------------------------------------------------------------------------------- latency
