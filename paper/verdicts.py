@@ -33,6 +33,7 @@ NEAR_BY = 1.02  # an interval across a threshold that goes no further beyond it 
 FEW_STEPS = 10  # of a clock, in which a call cannot be timed to a few percent
 LARGE = 2**28
 BESIDES = "; "  # what a reason says after it the paper's table leaves out
+NEXT_TEST = " | "  # between the reasons of a claim's tests
 LATENCY_BOUND = 1.25  # a load's latency times so much is no more than the wait for one load
 
 # What a row of verdicts.csv is: a claim's verdict, the one that counts; the same at 2^28; one of several tests behind
@@ -318,7 +319,7 @@ def together(found: list[Found], tests: list[dict]) -> Found:
     mixed; the reason says at which."""
     least = worst(found)
     if not all("at" in test for test in tests):
-        return Found(least.verdict, f"the worst of {len(found)} tests: {least.reason}")
+        return Found(least.verdict, reasons_of(found))
     at = {v: worst([f for f, t in zip(found, tests) if t["at"] == v]) for v in dict.fromkeys(t["at"] for t in tests)}
     if any(math.isnan(f.ratio) for f in at.values()):
         return least
@@ -327,6 +328,15 @@ def together(found: list[Found], tests: list[dict]) -> Found:
     where = "; ".join(f"{verdict} at {in_a_row([v for v, f in at.items() if f.verdict == verdict])} {tests[0]['each']}"
                       for verdict in verdicts)
     return Found(MIXED if any(holding) and not all(holding) else least.verdict, where)
+
+
+def reasons_of(found: list[Found]) -> str:
+    """What each of several tests found; once where all found the same."""
+    each = dict.fromkeys((f.verdict, f.reason) for f in found)
+    if len(each) == 1:
+        return f"each of {len(found)} tests: {found[0].reason}" if len(found) > 1 else found[0].reason
+    alike = len({f.verdict for f in found}) == 1
+    return NEXT_TEST.join(reason if alike else f"{verdict}: {reason}" for verdict, reason in each)
 
 
 def in_a_row(values: list[int]) -> str:

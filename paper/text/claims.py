@@ -77,9 +77,8 @@ def body(results: Results, documents: tuple[str, ...] = rs.DOCUMENTS) -> list[st
 def why(reason: str) -> str:
     """A verdict's reason, in short; it may hold long names of metrics and files, which may be broken after "_", "." and
     "/"."""
-    least = reason.partition(vd.BESIDES)[0] if "rank correlation" in reason else reason
-    short = re.sub(r"^the worst of (\d+) tests: ", r"worst of \1: ", least)
-    return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex(short))
+    each = [r.partition(vd.BESIDES)[0] if "rank correlation" in r else r for r in reason.split(vd.NEXT_TEST)]
+    return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex("; ".join(each)))
 
 
 def caption(results: Results) -> str:
