@@ -38,8 +38,8 @@ def numbers_in_paper() -> dict[str, int]:
 
 def planned(results) -> list[tuple]:
     """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
-    from figures import (ablation, accuracy, cpu, exact, finish, frontier, granularity, grid, index, ladders, latency,
-                         limits, peers, releases, speedup, throughput, tuned)
+    from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
+                         releases, speedup, throughput, tuned)
 
     plan = []
     for kind in TYPES:
@@ -47,8 +47,8 @@ def planned(results) -> list[tuple]:
                  (f"speedup-{kind}", speedup, (kind,), "comparison"), (f"cpu-{kind}", cpu, (kind,), "cpu")]
     for name, module, files in (
             ("limits", limits, "limits"), ("index", index, "index"), ("ladders", ladders, "contrasts"),
-            ("granularity", granularity, "contrasts"), ("finish", finish, "contrasts"), ("grid", grid, "multiblock"),
-            ("latency", latency, "contrasts"), ("ablation", ablation, "contrasts"),
+            ("levels", levels, "contrasts"), ("grid", grid, "multiblock"), ("latency", latency, "contrasts"),
+            ("ablation", ablation, "contrasts"),
             ("accuracy", accuracy, "accuracy"), ("frontier", frontier, "frontier"), ("exact", exact, "frontier"),
             ("peers", peers, "peers"), ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
         plan.append((name, module, (), files))

@@ -4,14 +4,16 @@ against n, one call at a time and in a graph."""
 from __future__ import annotations
 
 import results as rs
-from figures import style
+from figures import frontier, style
 from figures.frontier import FILE, TYPES, key_of
 from results import Results
 
 WAYS = {"device": "L2 cold and dirty", "graph": "in a graph, L2 warm"}
-CALLS = {"exact/sum": ("exact/sum", dict(color=style.LINE_COLORS[1], marker="s")),
-         "cub@ gpu_to_gpu": ("CUB, gpu_to_gpu", dict(color=style.LINE_COLORS[2], marker="^")),
-         "tuned/sum": ("tuned/sum, one GPU's bits", dict(color=style.GROUP_COLORS["tuned"], marker="*"))}
+# Colours and marks are the frontier's.
+CALLS = {"exact/sum": ("exact/sum", dict(color=frontier.OURS, marker="*", markersize=4.5)),
+         "cub@ gpu_to_gpu": ("CUB, gpu_to_gpu", dict(color=frontier.LIBRARY, marker="D", markersize=2.6)),
+         "tuned/sum": ("tuned/sum, one GPU's bits", dict(color=frontier.OURS, marker="o", linestyle=(0, (4, 1.5)),
+                                                         markerfacecolor="white"))}
 LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.42, 0.06, 0.5, 1.45, 0.22, 0.56
 
 

@@ -10,10 +10,10 @@ from drawn import axes_of, legible_and_inside, line, texts
 from synthetic import WIDTH, timed, write_contrasts
 
 import results as rs
-from figures import ablation, accuracy, finish, granularity, grid, index, ladders, latency, peers, style
+from figures import ablation, accuracy, grid, index, ladders, latency, levels, peers, style
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
-FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "index": index, "grid": grid,
+FIGURES = {"ladders": ladders, "levels": levels, "index": index, "grid": grid,
            "latency": latency, "accuracy": accuracy, "ablation": ablation}
 
 
@@ -125,28 +125,22 @@ def test_every_document_has_a_ladder_whose_steps_follow_each_other():
 # -------------------------------------------------------------------------------------------------- levels
 
 
-def test_granularity_is_over_one_load_and_hollow_where_blocks_are_few(tmp_path):
+def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
     of = {(f"levels.granularity.global.{loads}", 2**20): loads for loads in (4, 64)}
     of |= {(f"levels.strides.{loads}", 2**20): 1.1 for loads in (1, 4, 64)}
-    figure = granularity.draw(folder_of(tmp_path / "m", of=of))
-    axes = axes_of(figure, "granularity")
+    of |= {(f"levels.atomic.{other}.{loads}", 2**20): gain for other, gain in (("relaunch", 3), ("host", 0.5)) for loads in (1, 4, 64)}
+    figure = levels.draw(folder_of(tmp_path / "m", of=of))
+    axes = axes_of(figure, "loads")
     assert points(axes, str(2**20)) == {k: pytest.approx(k) for k in (1, 4, 64)}
     # 4096, 1024 and 64 blocks on the synthetic GPU's 100 multiprocessors.
     hollow = [l for l in axes.get_lines() if l.get_markerfacecolor() == "white" and len(l.get_xdata())]
     assert {float(x) for l in hollow for x in l.get_xdata()} == {64}
     assert points(axes_of(figure, "strides"), str(2**20)) == {k: pytest.approx(1.1) for k in (1, 4, 64)}
-
-
-def test_finishes_are_compared_by_the_blocks_that_are_left(tmp_path):
-    gains = {"relaunch": 3, "host": 0.5}
-    of = {(f"levels.atomic.{other}.{loads}", 2**20): gain for other, gain in gains.items() for loads in (1, 4, 64)}
-    figure = finish.draw(folder_of(tmp_path / "m", of=of))
-    for other, gain in gains.items():
-        axes = axes_of(figure, f"finish:{other}")
-        assert points(axes, str(2**20)) == {b: pytest.approx(gain) for b in (64, 1024, 4096)}
-        assert interval(axes, str(2**20), 0)[0] == pytest.approx(gain * (1 - WIDTH))
-    figure = finish.draw(folder_of(tmp_path / "n", of={k: v for k, v in of.items() if "host" not in k[0]}))
-    assert [a.get_gid() for a in figure.axes] == ["finish:relaunch"]
+    for other, gain in (("relaunch", 3), ("host", 0.5)):
+        assert points(axes_of(figure, other), str(2**20)) == {b: pytest.approx(gain) for b in (64, 1024, 4096)}
+        assert interval(axes_of(figure, other), str(2**20), 0)[0] == pytest.approx(gain * (1 - WIDTH))
+    figure = levels.draw(folder_of(tmp_path / "n", of={k: v for k, v in of.items() if "atomic.relaunch" in k[0]}))
+    assert [a.get_gid() for a in figure.axes] == ["relaunch"]
 
 
 def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(tmp_path):
