@@ -264,11 +264,10 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
     if (offset + n > most_elements)
       throw UsageError(fmt::format("--offset {} and {} elements behind it are more than 2^60", offset, n));
   const bool has_any =
-      !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty() ||
-      !options.like.empty();
+      !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty();
   if (asked.sizes.empty() && has_any)
     throw UsageError(
-        "--offset, --dataset, --order, --check and --like describe cases of named sizes; give --sizes, too");
+        "--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too");
 }
 
 /// What is to be done on one device.
@@ -307,7 +306,10 @@ VerifyReport verified(const VerifyOptions& options, const Selection& asked, cons
   const auto open = [&] { return open_or_advise(kind, options.selection.gpu); };
   const auto cases_of = [&](const Variant& v, const DeviceInfo& device) {
     if (!asked.sizes.empty()) return cases_at(options, asked, v, kind);
-    return battery(v, device, tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard), asked.seed);
+    auto cases = battery(v, device, tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard), asked.seed);
+    for (Case& c : cases)
+      if (c.like.empty()) c.like = options.like;
+    return cases;
   };
   const auto interrupted = [] { return Interrupts::count() > 0; };
   if (options.patience_s == 0.0) {
@@ -323,6 +325,8 @@ int run(const VerifyOptions& options) {
   const Selection asked = options.selection.parse();
   const auto selected = options.selection.selected();
   check_case_options(options, asked);
+  if (!options.like.empty() && asked.device != DeviceKind::sim)
+    throw UsageError("--like is of the simulated device; give --device sim, too");
   if (!options.tier.empty()) parse_tier(options.tier);
   if (!options.tier.empty() && !asked.sizes.empty())
     throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
@@ -450,7 +454,7 @@ Command add_verify(CLI::App& app) {
          "many-calls, settings, chain, bias or fault")
       ->type_name("CHECK");
   sub->add_option("--like", options->like,
-                  "With --sizes: the simulated device is like sm-75, sm-86, nvidia-h200 or nvidia-b200")
+                  "The simulated device is like sm-75, sm-86, nvidia-h200 or nvidia-b200")
       ->type_name("GPU");
   sub->add_option(
          "--patience", options->patience_s,

@@ -11,7 +11,7 @@
 ///   drawn sizes     Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that
 ///                   no power of two has.
 ///   middle sizes    Up to 2^19, with offsets and all settings: where kernels take another way from some size on.
-///   many calls      300 of one plan, and 64 whose rounding errors are compared.
+///   many calls      300 of one plan, and those in which its counters wrap; 64 whose rounding errors are compared.
 ///   other GPUs      Of older limits, and of so many SMs that a grid has more blocks than a block has threads.
 ///   random orders   Of more blocks than forward and reverse order tell apart: those two mirror each other.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
@@ -488,17 +488,18 @@ class Builder {
         draw(orders_of(device_.kind, true)));
   }
 
-  /// Default settings on GPUs of other limits, and the smallest blocks on the largest of them, whose grid has more
-  /// blocks than a block has threads.
+  /// Default settings on GPUs of other limits; all types on the oldest of them; and the smallest blocks on the largest,
+  /// whose grid has more blocks than a block has threads.
   void add_other_gpus() {
     if (device_.kind != DeviceKind::sim) return;
-    const auto add_like = [&](std::string_view like, const Settings& settings, std::size_t n) {
-      const ElementType type = draw(v_.types);
+    const auto add_like = [&](std::string_view like, const Settings& settings, std::size_t n, ElementType type) {
       const std::size_t before = cases_.size();
       add({draw(v_.operations), type, n}, settings, draw(offsets), exact_work(type), cheap_sim_orders.front());
       if (cases_.size() > before) cases_.back().like = like;
     };
-    for (const char* like : {"sm-75", "sm-86"}) add_like(like, standard(), most_in_random(standard()));
+    for (const char* like : {"sm-75", "sm-86"})
+      add_like(like, standard(), most_in_random(standard()), draw(v_.types));
+    for (const ElementType type : v_.types) add_like("sm-75", draw(right_), 1021, type);
     const Settings* cheapest = &right_.front();
     std::size_t least = threads_of_large(*cheapest);  // makes a plan each time
     for (const Settings& s : right_)
@@ -507,7 +508,7 @@ class Builder {
         cheapest = &s;
       }
     const std::size_t n = (1 << 18) + 1 + random_() % 30;
-    if (least <= scope_.most_threads) add_like("nvidia-b200", *cheapest, n);
+    if (least <= scope_.most_threads) add_like("nvidia-b200", *cheapest, n, draw(v_.types));
   }
 
   /// Of 148 SMs.

@@ -108,6 +108,10 @@ void OwnPlan::begin_call(Stream stream) {
   if (id_ && !keeps_state_) sim::enqueue_forgetting(stream, id_);
 }
 
+std::vector<std::uint32_t> OwnPlan::state() const {
+  return id_ && keeps_state_ ? sim::words_of(id_) : std::vector<std::uint32_t>();
+}
+
 std::string OwnPlan::misdeclared() const {
   if (!id_) return {};
   const sim::Workspace holds = sim::workspace_of(id_);

@@ -80,6 +80,9 @@ class OwnPlan {
   void finish(void* result, Stream);
   /// Forgets what no call may need of an earlier one, by what the variant declares.
   void begin_call(Stream);
+  /// The state that it declares, in words, on the simulated device. Others, and stateless plans, have none.
+  std::vector<std::uint32_t> state() const;
+  void set_state(const std::vector<std::uint32_t>& words) { sim::set_words(id_, words); }
   /// What is wrong with the workspace that the plan declares.
   std::string misdeclared() const;
 

@@ -1,8 +1,11 @@
 #include "verify/checks.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <exception>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -165,7 +168,33 @@ std::string check_calls(Workbench& bench, const Case& c) {
   return {};
 }
 
-/// One plan called so often that rings of 256 places come round, on two inputs in turn.
+using Words = std::vector<std::uint32_t>;
+constexpr std::uint32_t third = many_calls / 3;
+
+/// Sets a plan's counters to what they are shortly before one of them wraps: the words of its state that grew by the
+/// same in each call, by the states that were seen after each third of many calls. The fastest that grows by less than
+/// `step`, which becomes its step, wraps within 800 calls. Returns how many calls later that is; 0: there is none.
+std::uint32_t age(OwnPlan& plan, const std::array<Words, 3>& seen, std::uint32_t& step) {
+  constexpr std::uint32_t rings = 768;  // what comes round in so many calls, as flags do, is what it was
+  Words now = plan.state(), each(now.size());
+  std::uint32_t fastest = 0, left = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const std::uint32_t grown = seen[2][i] - seen[1][i];
+    if (grown != seen[1][i] - seen[0][i] || grown % third != 0) continue;
+    each[i] = grown / third;
+    if (each[i] <= fastest || each[i] >= step || ~now[i] / each[i] < rings) continue;
+    fastest = each[i];
+    left = ~now[i] / fastest;
+  }
+  if (fastest == 0) return 0;
+  step = fastest;
+  const std::uint32_t later = (left - 30) / rings * rings;
+  for (std::size_t i = 0; i < now.size(); ++i) now[i] += each[i] * later;
+  plan.set_state(now);
+  return later;
+}
+
+/// One plan called so often that rings of 256 places come round, on two inputs in turn; then where its counters wrap.
 std::string check_many_calls(Workbench& bench, const Case& c) {
   OwnPlan plan = OwnPlan::of(c, bench.backend.info());
   CaseInput& a = bench.input(recipe_of(c, c.seed));
@@ -173,12 +202,27 @@ std::string check_many_calls(Workbench& bench, const Case& c) {
   const OwnStream stream(bench.backend);
   Output output(bench.backend, c.problem.result_bytes(), stream);
   const Drain drain(bench.backend, {stream});
-  for (int i = 0; i < many_calls; ++i) {
-    CaseCall call(bench, c, plan, i % 3 == 0 ? b : a, output, stream);
-    output.poison(stream);
-    call.enqueue();
-    if (std::string why = call.settle(i == 0); !why.empty())
-      return "call " + std::to_string(i + 1) + " of one plan: " + why;
+  std::uint64_t done = 0;
+  const auto call_often = [&](std::uint32_t times) -> std::string {
+    for (const std::uint64_t end = done + times; done < end;) {
+      CaseCall call(bench, c, plan, done % 3 == 0 ? b : a, output, stream);
+      output.poison(stream);
+      call.enqueue();
+      const std::string why = call.settle(done++ == 0);
+      if (!why.empty()) return "call " + std::to_string(done) + " of one plan: " + why;
+    }
+    return {};
+  };
+  std::array<Words, 3> seen;
+  for (Words& state : seen) {
+    if (std::string why = call_often(third); !why.empty()) return why;
+    state = plan.state();
+  }
+  std::uint32_t step = std::numeric_limits<std::uint32_t>::max();
+  while (const std::uint32_t later = age(plan, seen, step)) {
+    done += later;
+    if (std::string why = call_often(3 * many_calls); !why.empty())
+      return why + " (its counters were set to what they are by then)";
   }
   return {};
 }

@@ -38,9 +38,9 @@ struct Case {
   /// NaN). "fault": one call with a known fault, whose result must be wrong in just the declared way. The others make
   /// several calls (checks.cpp): "repeat", one plan on differing data; "two-plans", two plans on two streams at once;
   /// "calls", nine calls of one plan on two streams, one of them captured and launched twice; "many-calls", 300 of one
-  /// plan; "bias", 64 of one plan, whose errors must be of both signs; "settings", other
-  /// settings, whose bits must agree (Determinism::always); "chain", the declared longest chain of additions against
-  /// the executed one (simulated device, floats).
+  /// plan, and those in which its counters wrap; "bias", 64 of one plan, whose errors must be of both signs;
+  /// "settings", other settings, whose bits must agree (Determinism::always); "chain", the declared longest chain of
+  /// additions against the executed one (simulated device, floats).
   std::string check;
   std::string like{};      ///< the GPU that the simulated device is like (device/sim/gpu.h); empty: itself
   std::string left_out{};  ///< why the tier does not run it; empty: it does

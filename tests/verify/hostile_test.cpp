@@ -268,6 +268,39 @@ TEST(Hostile, comes_round_a_ring_of_counters) {
   }
 }
 
+/// The block that draws the last ticket of its call is the last. Tickets are never given back: after 2^32 of them, no
+/// multiple of 5, another block is.
+__global__ void draws_tickets(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
+                              GlobalPtr<unsigned> tickets) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  if (atomicAdd(tickets, 1u) % gridDim.x != gridDim.x - 1) return;
+  __threadfence();
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
+  out[0] = total;
+}
+TEST(Hostile, draws_tickets_until_they_wrap) {
+  const auto of = [](std::size_t blocks) {
+    Variant v = variant("tickets", [=](const Problem& p, const DeviceInfo&) {
+      const Buffer<float> partials(blocks);
+      const Buffer<unsigned> tickets = zeroed_buffer<unsigned>(1);
+      PlanInfo info = info_for(p.n, partials.bytes() + tickets.bytes());
+      info.grid_blocks = blocks;
+      return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
+        launch<draws_tickets>({blocks, block, block * sizeof(float), stream}, global<const float>(in, n),
+                              global<float>(out, 1), n, partials.ptr(), tickets.ptr());
+      });
+    });
+    v.persistent_state = "the number of tickets";
+    return v;
+  };
+  expect_sound(of(8));  // a power of two divides 2^32
+  expect_rejected(of(grid), "by then", Tier::check, [](const Case& c) { return c.check == "many-calls"; });
+}
+
 // ---- what a plan holds, and what is not its own
 
 TEST(Hostile, declares_no_workspace_and_takes_some) {
@@ -484,6 +517,30 @@ TEST(Hostile, takes_2048_threads_for_what_an_sm_holds) {
                   is_like_another);
 }
 
+/// A warp adds up by one instruction, which GPUs have from 8.0 on.
+__global__ void reduces_in_one_instruction(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out, std::size_t n) {
+  unsigned sum = 0;
+  for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) sum += in[i];
+  sum = __reduce_add_sync(~0u, sum);
+  if (threadIdx.x == 0) out[0] = sum;
+}
+TEST(Hostile, uses_an_instruction_that_older_gpus_lack) {
+  const auto of = [](int capability) {
+    Variant v = variant("reduce", [=](const Problem& p, const DeviceInfo& gpu) {
+      require_capability(gpu, capability);
+      const PlanInfo info{.grid_blocks = 1, .block_threads = 32, .longest_chain = 0};
+      return plan_of(info, [n = p.n](void* in, void* out, Stream stream) {
+        launch<reduces_in_one_instruction>({1, 32, 0, stream}, global<const unsigned>(in, n), global<unsigned>(out, 1),
+                                           n);
+      });
+    });
+    v.types = {ElementType::i32};
+    return v;
+  };
+  expect_sound(of(80));
+  expect_rejected(of(0), "__reduce_sync");
+}
+
 // ---- what caches and overlapping launches decide
 
 enum class Cache { plain, read_only };
@@ -506,24 +563,87 @@ __global__ void last_block_by(GlobalPtr<const float> in, GlobalPtr<float> out, s
   }
   out[0] = total;
 }
+struct How {
+  bool overlaps = false, flushes_subnormals = false;
+};
 template <auto kernel>
-std::unique_ptr<Plan> one_launch(const Problem& p, bool overlaps = false) {
+std::unique_ptr<Plan> one_launch(const Problem& p, How how) {
   const Buffer<float> partials(grid);
   const Buffer<unsigned> arrived(1);
-  return plan_of(info_for(p.n, partials.bytes() + arrived.bytes()), [=, n = p.n](void* in, void* out, Stream stream) {
+  PlanInfo info = info_for(p.n, partials.bytes() + arrived.bytes());
+  info.flushes_subnormals = how.flushes_subnormals;
+  return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
     zero(arrived.ptr(), 1, stream);
     zero(partials.ptr(), grid, stream);
     Launch shape{grid, block, block * sizeof(float), stream};
-    shape.overlaps = overlaps;
+    shape.overlaps = how.overlaps;
     launch<kernel>(shape, global<const float>(in, n), global<float>(out, 1), n, partials.ptr(), arrived.ptr());
   });
 }
 TEST(Hostile, reads_through_the_read_only_cache_what_the_launch_wrote) {
   const auto of = [](auto prepare_one) {
-    return variant("cache", [=](const Problem& p, const DeviceInfo&) { return prepare_one(p, false); });
+    return variant("cache", [=](const Problem& p, const DeviceInfo&) { return prepare_one(p, How{}); });
   };
   expect_sound(of(one_launch<last_block_by<Cache::plain>>));
   expect_rejected(of(one_launch<last_block_by<Cache::read_only>>), "through the read-only cache", Tier::quick);
+}
+
+/// The same through `again`: the partial results by a pointer that promises that nobody writes there.
+template <class Again>
+__global__ void last_block_again(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n,
+                                 GlobalPtr<float> partials, GlobalPtr<unsigned> arrived, Again __restrict__ again) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += again[b];
+  out[0] = total;
+}
+TEST(Hostile, promises_that_nobody_writes_what_the_launch_writes) {
+  const auto of = []<class Again>(Again) {
+    return variant("restrict", [](const Problem& p, const DeviceInfo&) {
+      const Buffer<float> partials(grid);
+      const Buffer<unsigned> arrived(1);
+      return plan_of(info_for(p.n, partials.bytes() + arrived.bytes()),
+                     [=, n = p.n](void* in, void* out, Stream stream) {
+                       zero(arrived.ptr(), 1, stream);
+                       launch<last_block_again<Again>>({grid, block, block * sizeof(float), stream},
+                                                       global<const float>(in, n), global<float>(out, 1), n,
+                                                       partials.ptr(), arrived.ptr(), partials.ptr());
+                     });
+    });
+  };
+  expect_sound(of(GlobalPtr<float>()));
+  expect_rejected(of(GlobalPtr<const float>()), "a parameter that is a pointer to const", Tier::quick);
+}
+
+/// All blocks add to one number, and the last one reads it. Without a fence before the count it may miss what others
+/// added. It looks by a load, or by adding nothing.
+template <bool fenced, bool loads>
+__global__ void one_total(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> total,
+                          GlobalPtr<unsigned> arrived) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  atomicAdd(total, sum);
+  if (fenced) __threadfence();
+  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
+  if (fenced) __threadfence();
+  out[0] = loads ? load_relaxed(total) : atomicAdd(total, 0.0f);
+}
+TEST(Hostile, counts_its_blocks_before_what_they_added_is_there) {
+  const auto of = [](auto prepare_one) {
+    Variant v = variant("total", [=](const Problem& p, const DeviceInfo&) {
+      return prepare_one(p, How{.flushes_subnormals = true});
+    });
+    v.determinism = Determinism::none;
+    return v;
+  };
+  expect_sound(of(one_launch<one_total<true, true>>));
+  expect_rejected(of(one_launch<one_total<false, true>>), "order=random");
+  expect_rejected(of(one_launch<one_total<false, false>>), "order=random");
 }
 
 template <bool late>
@@ -537,7 +657,9 @@ __global__ void overlapping(GlobalPtr<const float> in, GlobalPtr<float> out, std
 }
 TEST(Hostile, touches_memory_before_the_previous_kernel_is_done) {
   const auto of = [](auto prepare_one) {
-    return variant("overlaps", [=](const Problem& p, const DeviceInfo&) { return prepare_one(p, true); });
+    return variant("overlaps", [=](const Problem& p, const DeviceInfo&) {
+      return prepare_one(p, How{.overlaps = true});
+    });
   };
   expect_sound(of(one_launch<overlapping<false>>));
   expect_rejected(of(one_launch<overlapping<true>>), "before wait_for_previous_kernel()", Tier::quick);
@@ -560,7 +682,7 @@ __global__ void gives_up(GlobalPtr<const float> in, GlobalPtr<float> out, std::s
   out[0] = total;
 }
 TEST(Hostile, gives_up_waiting_for_a_block_that_is_late) {
-  expect_rejected(variant("gives-up", [](const Problem& p, const DeviceInfo&) { return one_launch<gives_up>(p); }),
+  expect_rejected(variant("gives-up", [](const Problem& p, const DeviceInfo&) { return one_launch<gives_up>(p, {}); }),
                   "order=starve");
 }
 

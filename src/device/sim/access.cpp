@@ -78,8 +78,8 @@ SharedRange shared_array(const void* key, std::size_t bytes, Site site) {
 }
 
 View view_of(const View& v, std::uintptr_t at, std::size_t size, std::size_t alignment) {
-  if (at < v.begin || at > v.end || at % alignment != 0) return {at, at, v.memory, v.generation};
-  return {at - (at - v.begin) / size * size, at + (v.end - at) / size * size, v.memory, v.generation};
+  if (at < v.begin || at > v.end || at % alignment != 0) return {at, at, v.memory, v.generation, v.constant};
+  return {at - (at - v.begin) / size * size, at + (v.end - at) / size * size, v.memory, v.generation, v.constant};
 }
 
 SharedRange array_of(SharedRange array, std::uint64_t at, std::size_t alignment) {
@@ -131,15 +131,15 @@ void fail_input(const Touch& t) {
                 " there");
 }
 
-void on_read_only_load(const View& v, std::uintptr_t at, std::size_t size, Site site) {
+void on_constant_load(const View& v, std::uintptr_t at, std::size_t size, SiteCode site, const char* how) {
   const Memory& m = *v.memory;
   const auto in_this_launch = [](const Accesses& a) { return a.serial - running->first_serial < running->grid; };
   for (std::size_t w = (at - m.begin) / word_bytes; w * word_bytes < at - m.begin + size; ++w)
     if (in_this_launch(m.records[w].writes) || in_this_launch(m.records[w].atomics))
-      stop_here(FaultKind::race, site,
+      stop_here(FaultKind::race, site_of(site),
                 "reads " + element({Access::read, &v, at, size}) +
-                    " through the read-only cache, which may be older than what this launch wrote there, whatever "
-                    "orders the two: read it plainly");
+                    " " + how + ": that may give an older value than this launch wrote there, whatever orders the two "
+                    "(the read-only cache, __restrict__); read it plainly, through a pointer that is not to const");
 }
 
 void fail_shared(const SharedRange& array, const Touch& t) {

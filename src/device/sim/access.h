@@ -67,8 +67,9 @@ struct Touch {
 };
 
 [[noreturn]] void fail_global(const Touch&);
-/// A load of global memory through the read-only cache, after its other checks.
-void on_read_only_load(const View&, std::uintptr_t at, std::size_t size, Site);
+/// A load of what this launch may not have written, whatever orders the two, after its other checks. `how` says why:
+/// "through the read-only cache".
+void on_constant_load(const View&, std::uintptr_t at, std::size_t size, SiteCode, const char* how);
 [[noreturn]] void fail_input(const Touch&);
 [[noreturn]] void fail_shared(const SharedRange&, const Touch&);
 /// `record` and `reads` are the word's.
@@ -155,6 +156,8 @@ template <std::size_t size>
   if (m.writable) {  // else nobody can conflict
     for (std::size_t w = first; w < end; ++w)
       track<Access::read, size, true>(m.records ? m.records + w : nullptr, m.reads[w], &v, at, site, Scope::gpu);
+    if (v.constant && m.records) [[unlikely]]
+      on_constant_load(v, at, size, site, "through a parameter that is a pointer to const");
   }
   watch_spinning(at);
 }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "device/sim/block.h"
 #include "device/sim/diagnosis.h"
@@ -46,7 +48,8 @@ static Accesses event(const Moment& m, SiteCode site) {
   return {.serial = m.serial, .epoch = m.epoch, .lanes = 1u << m.thread % warp_size, .thread = m.thread, .site = site};
 }
 
-void Causality::begin_launch() {
+void Causality::begin_launch(bool late) {
+  late_ = late;
   blocks_.clear();
   locations_.clear();
   publications_.clear();
@@ -196,6 +199,26 @@ void Causality::overwrite(std::uint64_t location) {
   locations_.erase(location);
 }
 
+void Causality::replace(std::uint64_t location, std::size_t bytes) {
+  if (!late_) return;
+  Location& at = locations_[location];
+  std::memcpy(&at.before, reinterpret_cast<const void*>(location), bytes);
+  at.bytes = bytes;
+  at.replaced = event(now(), 0);
+  at.replaced.epoch = running->epoch;
+}
+
+const void* Causality::earlier(std::uint64_t location, std::size_t bytes) {
+  if (!late_) return nullptr;
+  const auto found = locations_.find(location);
+  if (found == locations_.end()) return nullptr;
+  Location& at = found->second;
+  const Accesses& by = at.replaced;
+  if (std::exchange(at.bytes, 0) != bytes || at.chain || by.serial == running->serial) return nullptr;
+  if (by.epoch < running->grid_epoch || !unordered(now(), by, location)) return nullptr;
+  return &at.before;
+}
+
 std::vector<Accesses> Causality::other_atomics(std::uint64_t location) const {
   std::vector<Accesses> all;
   if (const auto it = locations_.find(location); it != locations_.end())
@@ -339,6 +362,9 @@ std::uint64_t Causality::location(const Touch& t) {
   // No address is so high; a block's shared memory is nobody else's.
   return t.view ? t.where : std::uint64_t{1} << 63 | std::uint64_t{running->serial} << 17 | t.where;
 }
+
+const void* earlier_value(std::uint64_t location, std::size_t bytes) { return causality.earlier(location, bytes); }
+void keep_value(std::uint64_t location, std::size_t bytes) { causality.replace(location, bytes); }
 
 void fence(Scope scope, Site site) {
   if (left_out(Synchronization::fence, site)) return;

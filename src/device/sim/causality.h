@@ -37,7 +37,8 @@ Moment now();
 
 class Causality {
  public:
-  void begin_launch();
+  /// `late`: atomic reads may give earlier values, earlier() says which.
+  void begin_launch(bool late);
   /// All its threads have ended.
   void end_block(std::uint32_t serial);
 
@@ -45,6 +46,11 @@ class Causality {
   void fence(Scope);
   /// The running thread makes an atomic access to the word at `location`, after the race check.
   void atomic(Access kind, std::uint64_t location, MemoryOrder, Scope, SiteCode);
+  /// The running thread is about to replace the `bytes` here by an atomic.
+  void replace(std::uint64_t location, std::size_t bytes);
+  /// What an atomic read may give in place of the newest value: the one before, if another block has replaced it and
+  /// nothing orders that before the read. Once; and not where anybody has published by this word. Else null.
+  const void* earlier(std::uint64_t location, std::size_t bytes);
   /// A plain write replaces the atomic's value here.
   void overwrite(std::uint64_t location);
 
@@ -129,6 +135,9 @@ class Causality {
   struct Location {
     Chain* chain = nullptr;
     std::unordered_map<std::uint64_t, std::vector<Accesses>> atomics;  // by block and warp; no lane twice
+    std::uint64_t before = 0;  // the last atomic write, by `replaced`
+    std::size_t bytes = 0;     // of `before`; 0: reads give the newest value
+    Accesses replaced{};
   };
 
   Moment kept(Moment);
@@ -151,6 +160,7 @@ class Causality {
   std::deque<Chain> chains_;
   std::deque<std::array<std::uint32_t, warp_size>> seen_;
   std::uint64_t searches_ = 0;
+  bool late_ = false;
 };
 
 extern Causality causality;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "device/sim/gpu.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -44,6 +45,14 @@ void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::ve
   fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)), kind == FaultKind::race);
   go_on(&block_->thread[threadIdx.x].context, Next{});
   throw Unwind{};
+}
+
+void need_capability(int capability, const char* instruction, Site site) {
+  if (gpu().capability >= capability) return;
+  const std::string number = std::to_string(capability);
+  stop_here(FaultKind::launch, site,
+            std::string("uses ") + instruction + ", which this GPU (like " + std::string(gpu().name) +
+                ") is too old for: where the plan is prepared, require_capability(gpu, " + number + ")");
 }
 
 /// The thread waits for ever, and so does what waits for it: fail_stuck() comes to it.

@@ -8,13 +8,19 @@ namespace reductio::sim {
 namespace {
 
 constexpr std::size_t guard_bytes = 60 * 1024;  // below each stack: large enough that one frame does not step over it
+/// Each guard that faults makes two mappings, and Linux gives a process 65,530. Below further stacks is a gap that does
+/// not fault.
+constexpr std::size_t most_faulting = 1 << 14;
 
 }  // namespace
 
 Fiber* Fibers::make() {
   void* const p = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED || mprotect(p, guard_bytes, PROT_NONE) != 0)
+  if (p == MAP_FAILED) end_out_of_memory();
+  if (all_.size() >= most_faulting)
+    madvise(p, guard_bytes + stack_bytes, MADV_NOHUGEPAGE);  // or each would take 2 MiB
+  else if (mprotect(p, guard_bytes, PROT_NONE) != 0)
     end_out_of_memory();
   Fiber& f = all_.emplace_back();
   f.stack = static_cast<std::byte*>(p) + guard_bytes;

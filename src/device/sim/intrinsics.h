@@ -109,6 +109,7 @@ inline unsigned __activemask() { return 1u << threadIdx.x % 32; }
 /// Of unsigned numbers; of signed ones with the sign bit turned, which keeps their order.
 template <class T>
 T reduce(sim::WarpOperation operation, unsigned mask, T value, unsigned turned, sim::Site site) {
+  sim::need_capability(80, "__reduce_sync", site);
   const auto bits = sim::warp_operation(operation, mask, static_cast<unsigned>(value) ^ turned, 0, site);
   return static_cast<T>(static_cast<unsigned>(bits) ^ turned);
 }

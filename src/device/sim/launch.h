@@ -20,6 +20,19 @@ inline namespace on_sim {
 template <auto Kernel>
 struct KernelName {};
 
+/// A kernel's argument. `const T* __restrict__` promises that the launch writes nothing there, and no macro tells which
+/// pointers are so: here all of its parameters that point to const do.
+template <class T>
+const T& as_parameter(const T& argument) {
+  return argument;
+}
+template <class T>
+GlobalPtr<const T> as_parameter(GlobalPtr<const T> p) {
+  sim::View view = p.view();
+  view.constant = true;
+  return {p.address(), view};
+}
+
 /// One launch of a kernel: what every thread of it calls. Each gets its own copy of the arguments, as parameters of a
 /// kernel are.
 template <class... Parameters>
@@ -46,7 +59,7 @@ struct Launcher<kernel> {
  private:
   static void enqueue(const Launch& l, bool cooperative, Parameters... args) {
     sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative, l.overlaps},
-                        KernelCall<Parameters...>{kernel, {args...}}, typeid(KernelName<kernel>));
+                        KernelCall<Parameters...>{kernel, {as_parameter(args)...}}, typeid(KernelName<kernel>));
   }
 };
 

@@ -202,6 +202,36 @@ Workspace workspace_of(PlanId plan) {
   return out;
 }
 
+namespace {
+
+/// copy(address, bytes, first word) for each allocation of the plan's workspace.
+template <class F>
+void for_workspace(PlanId plan, F copy) {
+  const DeviceLock lock;
+  std::size_t first = 0;
+  for (const Memory* m : heap().workspaces) {
+    if (m->plan != plan) continue;
+    copy(reinterpret_cast<void*>(m->begin), m->end - m->begin, first);
+    first += words(*m);
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> words_of(PlanId plan) {
+  std::vector<std::uint32_t> all;
+  for_workspace(plan, [&](const void* p, std::size_t bytes, std::size_t first) {
+    all.resize(first + (bytes + word_bytes - 1) / word_bytes);
+    std::memcpy(all.data() + first, p, bytes);
+  });
+  return all;
+}
+
+void set_words(PlanId plan, const std::vector<std::uint32_t>& all) {
+  for_workspace(plan,
+                [&](void* p, std::size_t bytes, std::size_t first) { std::memcpy(p, all.data() + first, bytes); });
+}
+
 void forget_now(PlanId plan) {
   for (Memory* m : heap().workspaces) {
     if (m->plan != plan) continue;

@@ -48,6 +48,7 @@ struct View {
   std::uintptr_t begin = 0, end = 0;
   Memory* memory = nullptr;
   std::uint64_t generation = 0;
+  bool constant = false;  ///< of a kernel's parameter that is a pointer to const: this launch writes nothing there
 };
 
 /// Poisoned with 0xFF bytes and unwritten. Throws Unavailable if the memory is not there.

@@ -11,6 +11,12 @@ namespace reductio::sim {
 /// A fence of the running thread, which both acquires and releases: __threadfence() has scope `gpu`.
 void fence(Scope, Site);
 
+/// Causality::earlier() and replace().
+const void* earlier_value(std::uint64_t location, std::size_t bytes);
+void keep_value(std::uint64_t location, std::size_t bytes);
+template <class Pointer>
+inline constexpr bool is_global = requires(const Pointer& p) { p.view(); };
+
 /// Every atomic access passes through here: an atomic_read, an atomic_store, or an atomic_update (read, modify, write).
 /// Lets other threads run first, makes the checks, notes what is ordered by it, and gives the word, which the caller
 /// then reads and writes. `changes` says that an update writes another value than it reads: one that does not is how
@@ -21,8 +27,11 @@ T* atomic_access(Pointer<T> p, MemoryOrder order, Scope scope, Site site, bool c
   const bool looks = kind == Access::atomic_read || !changes;
   if (looks) poll(p.address(), site);
   else give_way();
+  const void* const earlier = looks && is_global<Pointer<T>> ? earlier_value(p.address(), sizeof(T)) : nullptr;
   T* const word = p.template atomic<kind>(order, scope, code_of(site));
+  if (earlier) return const_cast<T*>(static_cast<const T*>(earlier));
   if (!looks) note_progress();
+  if (!looks && is_global<Pointer<T>>) keep_value(p.address(), sizeof(T));
   return word;
 }
 

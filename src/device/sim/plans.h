@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/types.h"
 
@@ -32,6 +33,9 @@ struct Workspace {
   std::size_t single = 0;  ///< of that, in allocations of one element at most: an empty Buffer has one
 };
 Workspace workspace_of(PlanId);
+/// The words of the plan's workspace, and sets them; always in the same order.
+std::vector<std::uint32_t> words_of(PlanId);
+void set_words(PlanId, const std::vector<std::uint32_t>&);
 /// Puts onto the stream: all of the plan's workspace is as if it had just been allocated.
 void enqueue_forgetting(Stream, PlanId);
 /// From now on no kernel may write to the allocation that holds `p`.

@@ -358,8 +358,10 @@ std::uintptr_t address_of(GlobalPtr<T> p) {
 #define REDUCTIO_READ_ONLY_LOAD(name)                                                                           \
   template <class T>                                                                                            \
   std::remove_cv_t<T> name(GlobalPtr<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) { \
-    const auto value = GlobalPtr<const T>(p).read(sim::code_of(file, line));                                    \
-    if (p.view().memory->records) sim::on_read_only_load(p.view(), p.address(), sizeof(T), {file, line});       \
+    const sim::SiteCode site = sim::code_of(file, line);                                                        \
+    const auto value = GlobalPtr<const T>(p).read(site);                                                        \
+    if (p.view().memory->records)                                                                               \
+      sim::on_constant_load(p.view(), p.address(), sizeof(T), site, "through the read-only cache");             \
     return value;                                                                                               \
   }
 #define REDUCTIO_LOAD(name)                                                                                       \

@@ -12,7 +12,8 @@ enum class Order {
   reverse,  ///< highest runnable block and thread first
   starve,   ///< as forward, but one of the blocks begins only when all others are done, wait or have looked in vain
             ///< for very long
-  random,   ///< any runnable thread of any resident block, again at atomics, fences and atomic loads
+  random,   ///< any runnable thread of any resident block, again at atomics, fences and atomic loads; and these may
+            ///< give a value that nothing orders after its replacement (Causality::earlier())
 };
 
 /// Holds for launches that run from now on; the same seed gives the same schedule. `random` and `starve` read the seed.

@@ -283,7 +283,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
 
   if (~serials_ < shape.grid) serials_ = 0;  // the numbers of one launch are consecutive, and none is 0
   first_serial_ = serials_ + 1;
-  causality.begin_launch();
+  causality.begin_launch(order_now_ == Order::random);
   while (started_ < std::min(shape.grid, resident_limit_)) start_block();
   fibers_.begin_on_main();
   go_on(&fibers_.main().context, pick());

@@ -7,13 +7,14 @@
 ///
 /// What it cannot see:
 ///   - Races in what is not executed. What comes first, and what an atomic reads, depends on the order (schedule.h).
-///   - Old values. Memory is sequentially consistent: a store is seen by everybody at once, also by relaxed loads.
+///   - Old values, but for one atomic load of each that nothing orders after its replacement, in the random order.
 ///   - Of a word's plain readers, others than those of the block that read last; a plain store after an atomic load.
 ///   - Overlap of streams.
 ///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
 ///     they look again at what they polled, and in the random order also at atomics, fences and atomic loads.
 ///   - Stores torn in two, __launch_bounds__, registers, and time.
-/// Stricter than CUDA: reaching one barrier from two source lines is a fault. Threads of several warps, or at several
+/// Stricter than CUDA: a kernel's parameter GlobalPtr<const T> promises that the launch does not write there, as if all
+/// were __restrict__. Reaching one barrier from two source lines is a fault. Threads of several warps, or at several
 /// lines, that store one value to one place race. __activemask names the caller alone. A shared_array that two lines
 /// ask for by one name is a fault. assert() is checked also where NDEBUG is defined.
 ///

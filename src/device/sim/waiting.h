@@ -48,6 +48,9 @@ enum class WarpOperation : std::uint8_t {
 ///              for any and all 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
+/// Ends the kernel where the GPU that the device is like (gpu.h) is older than the `instruction`.
+void need_capability(int capability, const char* instruction, Site);
+
 /// Called before each atomic load, and each atomic that changes nothing. Yields if the thread has loaded it before.
 void poll(std::uintptr_t address, Site);
 /// Called before atomic updates, atomic stores and fences. Yields if the order is random.

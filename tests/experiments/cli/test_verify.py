@@ -117,6 +117,13 @@ def test_one_case_of_every_check_is_run_by_its_name(reductio):
         assert told.splitlines()[-1] == "1 passed, 0 failed, 0 refused", check
 
 
+def test_the_simulated_device_is_like_a_named_gpu(reductio):
+    shape = ["--device", "sim", "--variants", "^modern/cooperative$", "--like", "nvidia-h200"]
+    told = reductio("verify", *shape, "--types", "f32", "--sizes", "1000000", "--operations", "sum").ok()
+    assert told.splitlines()[-1] == "2 passed, 0 failed, 0 refused"
+    assert " 0 failed, 0 refused" in reductio("verify", *shape, "--tier", "quick").ok().splitlines()[-1]
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, starve, random"),
     (["--check", "twice"],
@@ -124,6 +131,7 @@ def test_one_case_of_every_check_is_run_by_its_name(reductio):
      "bias, fault"),
     (["--like", "gpu-none", "--sizes", "1000"],
      "unknown GPU 'gpu-none' to be like; known: small, sm-75, sm-86, nvidia-h200, nvidia-b200"),
+    (["--like", "nvidia-h200"], "--like is of the simulated device; give --device sim, too"),
     (["--check", "chain", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
      "the additions of a chain are counted on the simulated device alone"),
     (["--check", "settings", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
@@ -140,7 +148,7 @@ def test_one_case_of_every_check_is_run_by_its_name(reductio):
     (["--check", "fault", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--sizes", "1000", "--set",
       "block=64"], "has no known fault to check"),
     (["--dataset", "primes"], "unknown --dataset 'primes'; known: random, exact, "),
-    (["--offset", "1"], "--offset, --dataset, --order, --check and --like describe cases of named sizes; give --sizes, too"),
+    (["--offset", "1"], "--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too"),
 ])
 def test_what_describes_no_case_is_refused(reductio, arguments, said):
     assert said in reductio("verify", *arguments).error(1)
