@@ -395,6 +395,11 @@ def read_machine(path: Path, name: str) -> Machine:
 # ------------------------------------------------------------------------------------------------- folder
 
 
+# Files that are measured on one GPU alone, and how the names of their folders end.
+ELSEWHERE = {"releases.csv": "releases", "frontier.csv": "frontier", "peers.csv": "peers", "as-printed.csv": "claims",
+             "copies.csv": "claims"}
+
+
 class Results:
     """One results folder, of which each file is read when it is first asked for. Tables are None where there is no such
     file, which `absent` then names."""
@@ -418,9 +423,9 @@ class Results:
         stem = name.partition(".")[0]
         if stem in ("cpu", "vector_add"):
             return self.cpu_folder
-        if name not in ("releases.csv", "frontier.csv", "peers.csv") or stored(self.folder / name).exists():
+        if name not in ELSEWHERE or stored(self.folder / name).exists():
             return self.folder
-        return next((p.parent for p in sorted(self.folder.resolve().parent.glob(f"*-{stem}/{name}*"))), self.folder)
+        return next((p.parent for p in sorted(self.folder.resolve().parent.glob(f"*-{ELSEWHERE[name]}/{name}*"))), self.folder)
 
     def _once(self, file: str, read) -> pd.DataFrame | None:
         if file not in self._tables:

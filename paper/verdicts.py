@@ -30,7 +30,6 @@ VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(rs.VERD
 WORST_FIRST = (REVERSED, UNDECIDED, NEAR, NONE, MIXED, WEAKER, HOLDS)  # a claim's verdict is the worst of its tests'
 OPEN = NEAR, UNDECIDED
 NEAR_BY = 1.02  # an interval across a threshold that goes no further beyond it is near it
-FEW_STEPS = 10  # of a clock, in which a call cannot be timed to a few percent
 LARGE = 2**28
 BESIDES = "; "  # what a reason says after it the paper's table leaves out
 NEXT_TEST = " | "  # between the reasons of a claim's tests
@@ -166,22 +165,8 @@ def threshold_of(test: dict) -> str:
 def judge_ratio(results: Results, test: dict, n: int) -> Found:
     c = contrast(results, test["contrast"], n)
     verdict, why = decide(c.low, c.high, test["effect"], test["expects"], test.get("told"))
-    if verdict == UNDECIDED and (steps := clock_steps(results, c, test, n)) < FEW_STEPS:
-        why = f"a call takes {steps:.2g} steps of the clock: {why}"
     part = "end to end less the device part, " if contrasts.asked()[c.name].points[0][2:] == ["rest"] else ""
     return Found(verdict, f"{why} ({part}{c.experiment}.csv)", c.value, c.low, c.high, threshold_of(test))
-
-
-def clock_steps(results: Results, c: Contrast, test: dict, n: int) -> float:
-    """The shorter call's time in steps of its clock; infinite where that is not known."""
-    steps = [math.inf]
-    for call in (test["base"], test["variant"]):
-        try:
-            rows = results.rows(c.experiment, call, n=n)
-        except rs.Absent:
-            continue
-        steps += (rows["time_median_s"] / rows["timer_resolution_s"]).dropna().tolist()
-    return min(steps)
 
 
 def limited(test: dict, value: float, why: str) -> Found:
@@ -285,6 +270,17 @@ def judge_filled(results: Results, test: dict, n: int) -> Found:
     return found
 
 
+def judge_copied(results: Results, test: dict, n: int) -> Found:
+    """The copies of one partial sum for each block of one load a thread, over a quarter of the bytes."""
+    size = 4 * n // test["block"]
+    row = values(results, test["file"], "over_quarter", memory=test["memory"], bytes=size).iloc[0]
+    low, high = (float(row[c]) for c in ("over_quarter_low", "over_quarter_high"))
+    verdict, why = decide(low, high, test["effect"], test["expects"])
+    return Found(verdict, f"{why} ({size:,} bytes to {test['memory']} memory take {1e6 * row['time_s']:.3g} us, "
+                          f"{row['gpu']}, {test['file']})", float(row["over_quarter"]), low, high, threshold_of(test),
+                 f"copy of {size // 4} bytes", f"copy of {size} bytes")
+
+
 def judge_measured(results: Results, test: dict, n: int) -> Found:
     """A variant whose result was checked against the exact sum does what the claim says cannot be done."""
     c = contrast(results, test["contrast"], n)
@@ -297,7 +293,7 @@ def judge_shown(_results: Results, test: dict, _n: int | None) -> Found:
 
 
 JUDGES = {"ratio": judge_ratio, "quotient": judge_quotient, "order": judge_order, "apart": judge_apart,
-          "hidden": judge_hidden, "filled": judge_filled, "measured": judge_measured, "shown": judge_shown}
+          "hidden": judge_hidden, "filled": judge_filled, "copied": judge_copied, "measured": judge_measured, "shown": judge_shown}
 
 
 def judge(results: Results, test: dict, n: int) -> Found:

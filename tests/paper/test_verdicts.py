@@ -216,17 +216,6 @@ def test_what_is_near_a_threshold_has_its_effect_told(tmp_path):
     assert found["reason"] == "an effect of +1.0 % to +3.0 %, where +2.0 % counts (levels.csv)"
 
 
-@pytest.mark.parametrize("time, told", [(2e-7, "a call takes 2 steps of the clock: "), (5e-6, "")])
-def test_a_call_of_few_steps_of_its_clock_is_given_as_the_reason(tmp_path, time, told):
-    rows = [row | dict(time_median_s=time, timer_resolution_s=1e-7) for row in synthetic.cpu_rows(types=("i32",), sizes=[1024])[:1]]
-    rows = [row | dict(experiment="vector_add", variant=f"host/{kernel}", settings="opt=O3")
-            for row in rows for kernel in ("add-plain", "add-unroll2")]
-    folder = folder_of(tmp_path / "m", vector_add=rows)
-    write_contrasts(folder, {"T5a": 1.5, "T5b": 1.05}, ci_low=0.8, ci_high=1.3)
-    steps = vd.verdicts(rs.Results(folder)).query("claim == 'T5' and role == 'step'")
-    assert steps["verdict"].iloc[1] == vd.UNDECIDED and steps["reason"].iloc[1].startswith(told + "an effect of ")
-
-
 def test_too_few_contexts_give_no_verdict(tmp_path):
     folder = folder_of(tmp_path / "m")
     write_contrasts(folder, {"S1": 3}, enough="no", reason="too few contexts for an interval: 3, it takes 6")
