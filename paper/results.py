@@ -143,7 +143,9 @@ def parse_settings(text: str) -> dict[str, str]:
 AGAIN = "run the experiment again"
 # What makes the files that are no experiment's.
 MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Compute read its counters",
-           "probes.csv": "run `reductio probe`", "compiler.csv": "run experiments/compiler.py",
+           "probes.csv": "run `reductio probe`",
+           **dict.fromkeys(("as-printed.csv", "copies.csv"), "run `build/bin/as_printed FOLDER`"),
+           "compiler.csv": "run experiments/compiler.py",
            "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
            "contrasts.csv": "run `reductio summarize FOLDER --cpu-results FOLDER` again",
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",

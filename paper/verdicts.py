@@ -42,8 +42,8 @@ CLAIM, AT_LARGE, STEP, BESIDE = rs.VERDICTS.words["role"]
 # that the first is by the tests as first set.
 BEFORE, THEN = "verdicts_before", "; "
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
-NO_MEASUREMENT = ("shown", "measured")  # kinds of tests that say the same on every GPU: only that something is right
-OF_NO_SIZE = ("quotient", "shown")      # what they say is of no row of an experiment
+NO_MEASUREMENT = ("shown", "measured", "printed")  # kinds of tests that say the same on every GPU: only that something is right
+OF_NO_SIZE = ("quotient", "shown", "printed")      # what they say is of no row of an experiment
 
 
 class Lacking(Exception):
@@ -281,6 +281,14 @@ def judge_copied(results: Results, test: dict, n: int) -> Found:
                  f"copy of {size // 4} bytes", f"copy of {size} bytes")
 
 
+def judge_printed(results: Results, test: dict, _n: int | None) -> Found:
+    """The document's code as printed gives the right sum in each block."""
+    rows = values(results, test["file"], "wrong", **test["where"])
+    wrong, blocks = int(rows["wrong"].sum()), int(rows["blocks"].sum())
+    return Found(REVERSED if wrong else HOLDS, f"{wrong:,} of {blocks:,} blocks wrong ({rows['gpu'].iloc[0]}, "
+                                               f"{test['file']})")
+
+
 def judge_measured(results: Results, test: dict, n: int) -> Found:
     """A variant whose result was checked against the exact sum does what the claim says cannot be done."""
     c = contrast(results, test["contrast"], n)
@@ -293,7 +301,8 @@ def judge_shown(_results: Results, test: dict, _n: int | None) -> Found:
 
 
 JUDGES = {"ratio": judge_ratio, "quotient": judge_quotient, "order": judge_order, "apart": judge_apart,
-          "hidden": judge_hidden, "filled": judge_filled, "copied": judge_copied, "measured": judge_measured, "shown": judge_shown}
+          "hidden": judge_hidden, "filled": judge_filled, "copied": judge_copied,
+          "printed": judge_printed, "measured": judge_measured, "shown": judge_shown}
 
 
 def judge(results: Results, test: dict, n: int) -> Found:

@@ -3,8 +3,8 @@
     \\ratio{NAME}  \\ratio[N]{NAME}     a contrast of contrasts.json with its interval, at its first size or at N
     \\gain{NAME}                       the same without the interval
     \\seconds{NAME}  \\rate{NAME}       a contrast of one point: its time or cycles, the input's bytes over its time
-    \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: median, min or max
-                                      of several, and percent of a share: \\cell[min,percent]{...}
+    \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: median, min, max or
+                                      sum of several, and percent of a share: \\cell[min,percent]{...}
     \\rows{FILE}{WHERE}                how many rows; \\rows[COLUMN]{FILE}{WHERE}, how many values of a column
     \\share{FILE}{WHERE}{MORE}         the percentage of the rows of WHERE that MORE leaves
     \\record{FILE}{PATH}               of machine.json and the like: \\record{machine}{gpu.name}
@@ -114,14 +114,14 @@ class Numbers:
     def cell(self, how: str, file: str, where: str, column: str) -> str:
         ways = set(filter(None, how.split(",")))
         take = ways - {"percent"}
-        if not take <= {"median", "min", "max"} or len(take) > 1:
-            raise Mistake(f"[{how}] is not median, min, max or percent")
+        if not take <= {"median", "min", "max", "sum"} or len(take) > 1:
+            raise Mistake(f"[{how}] is not median, min, max, sum or percent")
         rows = self.kept(file, where)
         values = pd.to_numeric(rows[column] if column in rows else pd.Series(dtype=str), errors="coerce").dropna()
         if not len(values):
             raise Absent(file)
         if len(values) > 1 and not take:
-            raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say median, min or max")
+            raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say median, min, max or sum")
         value = getattr(values, take.pop() if take else "median")()
         unit = rows["unit"].iloc[0] if "unit" in rows else ""
         if "percent" in ways:
