@@ -214,7 +214,7 @@ def test_a_value_of_a_range_has_the_worst_of_its_tests(tmp_path):
 
 def test_what_is_near_a_threshold_has_its_effect_told(tmp_path):
     found = judged(folder_of(tmp_path / "m", dict(U3a=1.02, U3b=1)))["U3", vd.CLAIM]
-    assert found["reason"].endswith("an effect of +1.0 % to +3.0 %, where +2.0 % counts (unrolling.csv)")
+    assert "an effect of +1.0 % to +3.0 %, where +2.0 % counts (unrolling.csv)" in found["reason"]
 
 
 def test_too_few_contexts_give_no_verdict(tmp_path):
