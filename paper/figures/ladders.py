@@ -25,6 +25,7 @@ NOW = dict(linestyle="", marker="o", color=style.LINE_COLORS[0])
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color=style.LINE_COLORS[1])
 STEM_LOOK = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
 CUB_LOOK = dict(color="black", linewidth=1.3, zorder=1.2)
+ANOTHER_RUN = dict(CUB_LOOK, linestyle=(0, (3, 1)))
 ROW, TITLE, NUMBERS = 0.15, 0.21, 1.12  # inches: a row, a panel's title, the columns of numbers
 
 
@@ -58,17 +59,17 @@ def climb(results: Results, document: str) -> list[Rung]:
     return list(rungs.values()) if any(r.time.known for r in rungs.values()) else []
 
 
-def of_cub(results: Results, document: str) -> tuple[float | None, float | None]:
-    """Seconds that CUB's call takes on the device at the document's n, and that only reading takes, in the experiment's
-    own rounds or else those of the comparison."""
+def of_cub(results: Results, document: str) -> tuple[float | None, float | None, bool]:
+    """Seconds that CUB's call takes on the device at the document's n, and that only reading takes; whether this is of the
+    comparison, another run, since the experiment itself has no such call."""
     problem = studies.of_document(document)
     which = {k: problem[k] for k in ("device", "operation", "element_type", "cache_state")}
-    for table in (results.experiment(EXPERIMENTS.get(document, document)), results.comparison):
+    for another, table in enumerate((results.experiment(EXPERIMENTS.get(document, document)), results.comparison)):
         base = None if table is None else rs.base_series(rs.series(table, mode="device", **which))
         point = None if base is None else base.at(problem["n"][0])
         if point is not None:
-            return point["time"], point["time"] * point["share"] if point["share"] > 0 else None
-    return None, None
+            return point["time"], point["time"] * point["share"] if point["share"] > 0 else None, bool(another)
+    return None, None, False
 
 
 def label(rung: Rung, rungs: list[Rung]) -> str:
@@ -93,6 +94,7 @@ class Ladder:
     now: list[tuple]   # (row, speed, low, high)
     then: list[tuple]
     by_cub: bool
+    another_run: bool
     ceiling: float | None
 
     @staticmethod
@@ -100,13 +102,13 @@ class Ladder:
         rungs = climb(results, document)
         if not rungs:
             return None
-        cub, reading = of_cub(results, document)
+        cub, reading, another = of_cub(results, document)
         by_cub = bool(cub) and rungs[0].time.known
         first = cub / rungs[0].time.value if by_cub else 1.0
         now = [(k, first, first, first) if r.height is None else (k, *(first * v for v in (r.height.value, r.height.low, r.height.high)))
                for k, r in enumerate(rungs) if (r.height or r.time).known]
         told = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
-        return Ladder(document, rungs, now, told, by_cub, cub / reading if by_cub and reading else None)
+        return Ladder(document, rungs, now, told, by_cub, another, cub / reading if by_cub and reading else None)
 
 
 def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float, names_width: float, ends: tuple) -> None:
@@ -122,7 +124,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.xaxis.set_minor_locator(LogLocator(10, subs=()))
-    axes.axvline(1, **(CUB_LOOK if ladder.by_cub else studies.PARITY_LOOK))
+    axes.axvline(1, **(ANOTHER_RUN if ladder.another_run else CUB_LOOK if ladder.by_cub else studies.PARITY_LOOK))
     if ladder.ceiling:
         axes.axvspan(ladder.ceiling, ABOVE, **CEILING_LOOK)
     axes.set_ylim(len(rungs) - 0.5, -0.5)
@@ -133,7 +135,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
     whole, high = figure.get_size_inches()
     mode = {"device_part": "device part"}.get(problem["timing_mode"], rs.MODE_LABELS.get(problem["timing_mode"]))
     figure.text(left / whole, (bottom + tall + 0.05) / high, f"{document}: n = {rs.power_label(problem['n'][0])}, "
-                f"{problem['element_type']}, {mode}" + ("" if ladder.by_cub else "; without CUB: first = 1"), va="bottom", fontsize=style.FONT_SIZE + 0.5)
+                f"{problem['element_type']}, {mode}", va="bottom", fontsize=style.FONT_SIZE + 0.5)
     columns = {"µs": 0.72, "gain": 0.35, "text": 0}
     for word, back in columns.items():
         figure.text((left + width - back) / whole, (bottom + tall + 0.05) / high, word, va="bottom", ha="right",
@@ -168,9 +170,14 @@ def draw(results: Results):
             draw_ladder(figure, ladder, 0.06 + c * (width + gap), bottom, width, names_width, ends)
             top = bottom - ticks - (max(needs) - needed) / max(1, len(column) - 1)
         figure.axes[-1].set_xlabel("speed, CUB = 1", labelpad=1)
+    alone = [l.document for l in found.values() if not l.by_cub]
     style.title(figure, f"The documents' kernels beside CUB on one {results.machine.gpu}",
-                "gain: speedup over the kernel that the step starts from; text: the document's own.")
-    style.legend(figure, [Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], **CUB_LOOK), Patch(**CEILING_LOOK)],
-                 ["measured", "where the text's own gains lead from the first kernel", "CUB, device time", "faster than only reading"],
-                 0.05, ncols=4)
+                "gain: speedup over the kernel that the step starts from; text: the document's own."
+                + (f" Of {', '.join(alone)} without CUB: the first kernel = 1." if alone else ""))
+    handles = {"measured": Line2D([], [], **NOW), "where the text's gains lead": Line2D([], [], **THEN),
+               "CUB, device time": Line2D([], [], **CUB_LOOK)}
+    if any(l.another_run for l in found.values()):
+        handles["CUB in another run"] = Line2D([], [], **ANOTHER_RUN)
+    handles["faster than only reading"] = Patch(**CEILING_LOOK)
+    style.legend(figure, [*handles.values()], [*handles], 0.05, ncols=len(handles))
     return figure

@@ -105,7 +105,10 @@ def test_a_ladder_stands_beside_cub_and_the_read_ceiling(tmp_path):
     assert points(axes, "then", along_x=True)[1] == pytest.approx(0.2 * 1.76)
     assert interval(axes, "now", 3, along_x=True) == pytest.approx((1 - WIDTH, 1 + WIDTH))
     assert [p.get_x() for p in axes.patches] == [pytest.approx(1.25)] and "without CUB" not in texts(figure)
-    assert "without CUB" in texts(ladders.draw(folder_of(tmp_path / "alone", of=unroll())))
+    assert "CUB in another run" not in texts(figure)
+    assert "Of unroll without CUB" in texts(ladders.draw(folder_of(tmp_path / "alone", of=unroll())))
+    other = folder_of(tmp_path / "other", [cub | dict(experiment="comparison")], of=unroll())
+    assert "CUB in another run" in texts(ladders.draw(rs.read_results(other.folder)))
 
 
 def test_a_ladders_missing_kernel_is_said_and_others_stand(tmp_path):
