@@ -1,9 +1,9 @@
 /// The CPU's twin of exact/sum (tuned/exact.h): the real sum, rounded once, so it has the same bits.
 ///
-///   exact/cpu  sum, wide sum
+///   exact/cpu  sum, wide sum, sum of squares, moments (which read the array twice)
 ///
-/// Threads take even shares (exact::add of tuned/partial.h). Adding up their sums rounds nothing, so `threads` changes
-/// no bit.
+/// Threads take even shares (exact::add and add_squares of tuned/partial.h). Adding up their sums rounds nothing, so
+/// `threads` changes no bit.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,8 @@ namespace {
 using tuned::exact::Partial;
 
 template <class T>
-Partial exact_sum_of(const T* x, std::size_t n, std::size_t threads) {
+Partial exact_sum_of(const T* x, std::size_t n, std::size_t threads, bool squares) {
+  const auto add = squares ? tuned::exact::add_squares<T> : tuned::exact::add<T>;
   std::vector<Partial> sums(threads);
   std::vector<std::jthread> others;
   others.reserve(threads - 1);
@@ -36,9 +37,12 @@ Partial exact_sum_of(const T* x, std::size_t n, std::size_t threads) {
 }
 
 template <class In, class Acc>
-std::unique_ptr<Plan> exact_on_cpu(std::size_t n, std::size_t threads) {
+std::unique_ptr<Plan> exact_on_cpu(std::size_t n, std::size_t threads, Operation op = Operation::sum) {
   return plan_of({.longest_chain = 0}, [=](void* in, void* out, Stream) {
-    *static_cast<Acc*>(out) = exact_sum_of(static_cast<const In*>(in), n, threads).template rounded<Acc>();
+    auto* to = static_cast<Acc*>(out);
+    for (const bool squares : {false, true})
+      if (squares ? has_squares(op) : op != Operation::sum_of_squares)
+        *to++ = exact_sum_of(static_cast<const In*>(in), n, threads, squares).template rounded<Acc>();
   });
 }
 
@@ -50,8 +54,8 @@ std::unique_ptr<Plan> prepare_exact(const Problem& p, const Settings& s, const D
   require_threads(wanted, "choose fewer threads");
   const auto threads = static_cast<std::size_t>(wanted);
   if (p.operation == Operation::wide_sum) return exact_on_cpu<float, double>(p.n, threads);
-  if (p.type == ElementType::f32) return exact_on_cpu<float, float>(p.n, threads);
-  return exact_on_cpu<double, double>(p.n, threads);
+  if (p.type == ElementType::f32) return exact_on_cpu<float, float>(p.n, threads, p.operation);
+  return exact_on_cpu<double, double>(p.n, threads, p.operation);
 }
 
 const RegisterCpu exact_cpu({.id = "exact/cpu",
@@ -60,7 +64,8 @@ const RegisterCpu exact_cpu({.id = "exact/cpu",
                              .kind = VariantKind::cpu,
                              .own_experiment = "compare",
                              .how = {.thread = "SIMD sums without rounding", .block = "", .grid = "all cores"},
-                             .operations = {Operation::sum, Operation::wide_sum},
+                             .operations = {Operation::sum, Operation::wide_sum,
+                                            Operation::sum_of_squares, Operation::moments},
                              .types = {ElementType::f32, ElementType::f64},
                              .tunables = {Tunable::integer("threads", 1, most_threads, {"auto", "1", "2", "3"},
                                                            "auto")},

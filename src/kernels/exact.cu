@@ -1,6 +1,7 @@
 /// exact: the project's own exact sum, tuned/exact.h, as a variant. No document has it.
 ///
-///   exact/sum  the real sum, rounded once: the same bits in any order, on any device, from any split
+///   exact/sum  the real sum, sum of squares or both, rounded once: the same bits in any order, on any device, from any
+///              split
 ///
 /// per-sm=auto is what a user of the header gets. The other values (blocks for each SM; 0: one block) and `vectors` (a
 /// thread's share, of 16 bytes each) change the launch, and so who adds up what. ahead=yes has a tile under way while
@@ -23,39 +24,49 @@ tuned::Choice launch_choice(const Settings& s) {
   return {!automatic, tuned::Reading::strided, s.count("vectors"), automatic ? 0 : s.count("per-sm")};
 }
 
-template <class In, class Acc>
+template <class In, class Acc, class Operation>
 std::unique_ptr<Plan> exact_plan(const Problem& p, const Settings& s, const DeviceInfo& device) {
   const tuned::Gpu gpu = tuned::gpu_of(device);
   const tuned::Choice choice = launch_choice(s);
   const auto workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words);
-  const tuned::ExactReduction<In> whole(p.n, gpu, choice, s.text("ahead") == "yes");
+  using Call = tuned::ExactReduction<In, Operation>;
+  const Call whole(p.n, gpu, choice, s.text("ahead") == "yes");
   // Additions are of whole numbers. Only the result is rounded.
   PlanInfo info{.grid_blocks = whole.shape().grid, .block_threads = whole.shape().block, .longest_chain = 0,
                 .workspace_bytes = workspace.bytes()};
   if (s.text("parts") == "1")
     return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
-      whole(global<const In>(in, n), global<Acc>(out, 1), workspace.ptr(), stream);
+      whole(global<const In>(in, n), global<Acc>(out, Call::results), workspace.ptr(), stream);
     });
   const std::size_t n = p.n, third = n / 3;
-  const Buffer<tuned::exact::Partial> parts(3);
-  const tuned::ExactReduction<In> one(third, gpu, choice), rest(n - 2 * third, gpu, choice);
+  const Buffer<tuned::exact::Partial> parts(3 * Call::results);
+  const Call one(third, gpu, choice), rest(n - 2 * third, gpu, choice);
   info.grid_blocks = one.shape().grid;
   info.block_threads = one.shape().block;
   info.workspace_bytes += parts.bytes();
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     const GlobalPtr<const In> from = global<const In>(in, n);
     one(from, parts.ptr(), workspace.ptr(), stream);
-    one(from + third, parts.ptr() + 1, workspace.ptr(), stream);
-    rest(from + 2 * third, parts.ptr() + 2, workspace.ptr(), stream);
-    tuned::round_partials<Acc>(parts.ptr(), 3, global<Acc>(out, 1), stream);
+    one(from + third, parts.ptr() + Call::results, workspace.ptr(), stream);
+    rest(from + 2 * third, parts.ptr() + 2 * Call::results, workspace.ptr(), stream);
+    tuned::round_partials<Acc>(parts.ptr(), 3, global<Acc>(out, Call::results), stream, Call::results);
   });
+}
+
+template <class In, class Acc>
+std::unique_ptr<Plan> exact_plan_of(const Problem& p, const Settings& s, const DeviceInfo& device) {
+  switch (p.operation) {
+    case Operation::sum_of_squares: return exact_plan<In, Acc, Square>(p, s, device);
+    case Operation::moments: return exact_plan<In, Acc, tuned::Moments>(p, s, device);
+    default: return exact_plan<In, Acc, Identity>(p, s, device);
+  }
 }
 
 const Register exact_sum(
     {.id = "exact/sum", .title = "exact", .cites = "src/tuned/exact.h", .kind = VariantKind::ours,
      .own_experiment = "compare",
      .how = {.thread = "16-byte loads, sums without rounding", .block = "digits", .grid = "packed atomics"},
-     .operations = {Operation::sum, Operation::wide_sum},
+     .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
      .types = {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16},
      .tunables = {Tunable::choice("per-sm", {"auto", "0", "1", "2", "3", "4", "8"}, "auto"),
                   Tunable::choice("vectors", {"1", "4", "16"}, "4"), Tunable::choice("parts", {"1", "3"}, "1"),
@@ -63,12 +74,12 @@ const Register exact_sum(
      .persistent_state = tuned::persistent_state,
      .determinism = Determinism::always},
     [](const Problem& p, const Settings& s, const DeviceInfo& device) -> std::unique_ptr<Plan> {
-      if (p.operation == Operation::wide_sum) return exact_plan<float, double>(p, s, device);
+      if (p.operation == Operation::wide_sum) return exact_plan<float, double, Identity>(p, s, device);
       switch (p.type) {
-        case ElementType::f16: return exact_plan<Half, float>(p, s, device);
-        case ElementType::bf16: return exact_plan<BFloat16, float>(p, s, device);
-        case ElementType::f32: return exact_plan<float, float>(p, s, device);
-        default: return exact_plan<double, double>(p, s, device);
+        case ElementType::f16: return exact_plan_of<Half, float>(p, s, device);
+        case ElementType::bf16: return exact_plan_of<BFloat16, float>(p, s, device);
+        case ElementType::f32: return exact_plan_of<float, float>(p, s, device);
+        default: return exact_plan_of<double, double>(p, s, device);
       }
     });
 

@@ -71,19 +71,24 @@ const char* reductio_sum(std::uint32_t type, const void* in, std::uint64_t n, vo
   return error_of([&] { reductio::sum_on_gpu(type, in, static_cast<std::size_t>(n), out, stream); });
 }
 
-/// The exact sum, rounded once, likewise.
+/// The exact sum, rounded once, likewise; and of squares.
 const char* reductio_exact_sum(std::uint32_t type, const void* in, std::uint64_t n, void* out, void* stream) {
-  return error_of([&] { reductio::exact_sum_on_gpu(type, in, static_cast<std::size_t>(n), out, stream); });
+  return error_of([&] { reductio::exact_sum_on_gpu(type, false, in, static_cast<std::size_t>(n), out, stream); });
+}
+const char* reductio_exact_sum_of_squares(std::uint32_t type, const void* in, std::uint64_t n, void* out,
+                                          void* stream) {
+  return error_of([&] { reductio::exact_sum_on_gpu(type, true, in, static_cast<std::size_t>(n), out, stream); });
 }
 
 /// The same bits of n floats (size 4) or doubles (8) in the host's memory, as a double.
-double reductio_exact_sum_on_host(const void* in, std::uint64_t n, std::uint32_t size) {
+double reductio_exact_sum_on_host(const void* in, std::uint64_t n, std::uint32_t size, int squares) {
   reductio::tuned::exact::Partial sum;
+  const auto add_all = [&](const auto* x) { squares ? add_squares(sum, x, n) : add(sum, x, n); };
   if (size == sizeof(double)) {
-    add(sum, static_cast<const double*>(in), n);
+    add_all(static_cast<const double*>(in));
     return sum.rounded<double>();
   }
-  add(sum, static_cast<const float*>(in), n);
+  add_all(static_cast<const float*>(in));
   return sum.rounded<float>();
 }
 }

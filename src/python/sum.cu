@@ -51,10 +51,10 @@ void sum(const void* in, std::size_t n, void* out, void* stream) {
   tuned::Reduction<In, Acc>(n, p.gpu)(static_cast<const In*>(in), static_cast<Acc*>(out), p.workspace, stream);
 }
 
-template <class T>
+template <class T, class Operation>
 void exact_sum(const void* in, std::size_t n, void* out, void* stream) {
   const Prepared& p = prepared(stream);
-  tuned::exact_sum(static_cast<const T*>(in), n, static_cast<T*>(out), p.workspace, p.gpu, stream);
+  tuned::ExactReduction<T, Operation>(n, p.gpu)(static_cast<const T*>(in), static_cast<T*>(out), p.workspace, stream);
 }
 
 }  // namespace
@@ -72,10 +72,13 @@ void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, vo
   }
 }
 
-void exact_sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream) {
-  if (type == REDUCTIO_F32) return exact_sum<float>(in, n, out, stream);
-  if (type == REDUCTIO_F64) return exact_sum<double>(in, n, out, stream);
-  throw UsageError("exact_sum takes f32 and f64");
+void exact_sum_on_gpu(std::uint32_t type, bool squares, const void* in, std::size_t n, void* out, void* stream) {
+  using device::Square, device::Identity;
+  if (type != REDUCTIO_F32 && type != REDUCTIO_F64) throw UsageError("exact sums are of f32 and f64");
+  const auto sum = type == REDUCTIO_F32 ? squares ? exact_sum<float, Square> : exact_sum<float, Identity>
+                   : squares            ? exact_sum<double, Square>
+                                        : exact_sum<double, Identity>;
+  sum(in, n, out, stream);
 }
 
 }  // namespace reductio

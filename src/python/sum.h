@@ -10,7 +10,7 @@ namespace reductio {
 /// plugin.h's. The workspace of a stream is allocated at its first call and kept. Throws UsageError for an unknown type
 /// and in a build without CUDA, DeviceError where CUDA fails.
 void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream);
-/// The same of the exact sum, rounded once (tuned/exact.h), of f32 and f64.
-void exact_sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream);
+/// The same of the exact sum, or sum of squares, rounded once (tuned/exact.h), of f32 and f64.
+void exact_sum_on_gpu(std::uint32_t type, bool squares, const void* in, std::size_t n, void* out, void* stream);
 
 }  // namespace reductio

@@ -7,7 +7,7 @@ void sum_on_gpu(std::uint32_t, const void*, std::size_t, void*, void*) {
   throw UsageError("this build has no CUDA, which reductio.sum needs");
 }
 
-void exact_sum_on_gpu(std::uint32_t, const void*, std::size_t, void*, void*) {
+void exact_sum_on_gpu(std::uint32_t, bool, const void*, std::size_t, void*, void*) {
   throw UsageError("this build has no CUDA, which reductio.exact_sum needs for an array on a GPU");
 }
 

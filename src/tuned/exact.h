@@ -3,27 +3,34 @@
 /// bits on every GPU, in every order, of any number of parts. In one launch, at nearly the speed of tuned::sum:
 ///
 ///   tuned::exact_sum(in, n, out, workspace, gpu, stream);      // out[0]: rounded to nearest, ties to even
+///   tuned::exact_sum_of_squares(in, n, out, workspace, gpu, stream);
+///   tuned::exact_moments(in, n, out, workspace, gpu, stream);  // out[0] the sum, out[1] the sum of squares, one read
 ///   tuned::exact_partial(in, n, partial, workspace, gpu, stream);   // partial[0]: not rounded yet (tuned/partial.h)
+///   tuned::exact_partial<Square>(...)                          // or <Moments>: partial[0] and partial[1]
 ///   tuned::round_partials(partials, count, out, stream);       // adds up `count` of them and rounds
 ///
 /// Pointers, calls, workspace and streams are tuned/tuned.h's. Types: __half, __nv_bfloat16 and float to float or
 /// double, double to double.
 /// Values: as exact::Partial::rounded() says. Infinities, NaN and the sign of zero are those of IEEE 754's additions,
-/// in any order that does not overflow on the way. Subnormal numbers count.
+/// in any order that does not overflow on the way. Subnormal numbers count. A square is not rounded before it is added.
 ///
 /// How it works. A warp adds up tiles of 512 floats or 256 doubles (elements of 16 bits as floats). It has a window:
 /// exponents in which a thread's sum of a tile is exact in double.
 ///
-///   float    |----- 26 exponents -----|                      sums of numbers of 24 bits: 53 bits
-///   double   |------------- 47 exponents -------------|      each split in two, high and rest: 53 bits each
+///   float           |----- 26 exponents -----|                     sums of numbers of 24 bits: 53 bits
+///   double          |------------- 47 exponents -------------|     each split in two, high and rest: 53 bits each
+///   float squared   |----- 25 exponents -----|                     a double of 48 bits, split in two
+///   double squared  |--- 21 exponents ---|                         two doubles, x * x and its error, split in three
 ///
-/// The split adds and subtracts 1.5 * 2^k, so that high is a multiple of 2^(k - 52) and rest is what that leaves. Sums
+/// The split adds and subtracts 1.5 * 2^k, so that high is a multiple of 2^(k - 52) and rest is what that leaves. The
+/// error of x * x is fma(x, x, -x * x), which must not underflow: small x are multiplied by 2^600 before. Sums
 /// of a tile become 64-bit integers. Each thread adds up its own until the window moves or the kernel ends; then the
-/// warp adds them up, in digits of 40 bits: lane k has digits k and k + 32 of a long accumulator (tuned/partial.h). A
+/// warp adds them up, in digits of 40 bits: each lane has two of a long accumulator's (tuned/partial.h), or three. A
 /// tile that is wider than any window goes to bins of 20 bits in shared memory, element by element.
 ///
 /// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
-/// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word.
+/// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word. Of moments
+/// two warps finish side by side, one for each sum, in words of their own.
 
 #include <cstddef>
 #include <cstdint>
@@ -64,28 +71,37 @@ __device__ inline unsigned least_in_warp(unsigned value) {
 #endif
 }
 
-/// Takes from each digit what is beyond 40 bits, but for the highest. By a whole warp: lane k has digits k and k + 32.
-__device__ inline void carry_digits(std::int64_t (&digit)[2]) {
+/// Which of the long accumulator's digits a warp has: lane k has base + k, base + k + 32, ... Two in each lane reach
+/// down to 2^-1080, enough for sums of doubles and for squares of floats; three to 2^-2160, for squares of doubles.
+template <int per_lane>
+struct LaneDigits {
+  static constexpr int base = per_lane == 3 ? 0 : 27, lowest = exact::lowest + exact::digit_bits * base,
+                       count = exact::digits - base;
+  static_assert(32 * per_lane >= count, "each digit has a lane");
+};
+
+/// Takes from each digit what is beyond 40 bits, but for the highest. By a whole warp.
+template <int per_lane>
+__device__ void carry_digits(std::int64_t (&digit)[per_lane]) {
   const unsigned lane = threadIdx.x % 32;
-  const std::int64_t above[2] = {digit[0] >> exact::digit_bits, digit[1] >> exact::digit_bits};
-  const std::int64_t from_below = __shfl_up_sync(whole_warp, above[0], 1),
-                     from_low = __shfl_sync(whole_warp, above[0], 31),
-                     from_high = __shfl_up_sync(whole_warp, above[1], 1);
-  digit[0] = (digit[0] & exact::digit_mask) + (lane == 0 ? 0 : from_below);
-  if (lane + 32 >= exact::digits) return;
-  if (lane + 32 < exact::digits - 1) digit[1] &= exact::digit_mask;
-  digit[1] += lane == 0 ? from_low : from_high;
+  std::int64_t from_below = 0;
+  for (int k = 0; k < per_lane; ++k) {
+    const std::int64_t above = digit[k] >> exact::digit_bits, shifted = __shfl_up_sync(whole_warp, above, 1),
+                       of_last = __shfl_sync(whole_warp, above, 31);
+    const int i = static_cast<int>(lane) + 32 * k;
+    if (i < LaneDigits<per_lane>::count - 1) digit[k] &= exact::digit_mask;
+    if (i < LaneDigits<per_lane>::count) digit[k] += lane == 0 ? from_below : shifted;
+    from_below = of_last;
+  }
 }
 
 /// Elements as their bits. `head`: the 32 bits with the sign and the exponent, whose lowest bit may stand for others
-/// below; its exponent starts at bit `places`. window: how many exponents have exact sums of 2^`elements` elements.
+/// below; its exponent starts at bit `places`. `precision`: bits that an element has at most.
 template <class In>
 struct ElementBits {  // of 16 bits, as the float that has its value
-  static constexpr int places = 23, bias = 127, mantissa = 24, most_exponent = 255, parts = 1;
+  static constexpr int places = 23, bias = 127, mantissa = 24, most_exponent = 255,
+                       precision = sizeof(In) == 2 ? 11 : mantissa;
   static constexpr unsigned lanes = 16 / sizeof(In);
-  /// Fields of the exponent above which, or below which, the arithmetic of the window over- or underflows.
-  static constexpr int highest_top = 255, lowest_top = 1;
-  static constexpr int window(int elements) { return 54 - (sizeof(In) == 2 ? 11 : mantissa) - elements; }
   static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
     if constexpr (sizeof(In) == 4) return w[k];
     const float x = single(w, k);
@@ -111,10 +127,8 @@ struct ElementBits {  // of 16 bits, as the float that has its value
 
 template <>
 struct ElementBits<double> {
-  static constexpr int places = 20, bias = 1023, mantissa = 53, most_exponent = 2047, parts = 2;
+  static constexpr int places = 20, bias = 1023, mantissa = 53, most_exponent = 2047, precision = mantissa;
   static constexpr unsigned lanes = 2;
-  static constexpr int highest_top = 2041, lowest_top = 103;
-  static constexpr int window(int elements) { return 53 - 2 * elements; }
   static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
     return w[2 * k + 1] | static_cast<unsigned>(w[2 * k] != 0);
   }
@@ -136,21 +150,38 @@ __device__ uint4 negative_zeros() {
   return {sizeof(In) == 8 ? 0 : sign, sign, sizeof(In) == 8 ? 0 : sign, sign};
 }
 
-/// The exact sum of what a warp reads, `vectors` vectors a thread at a time.
-template <class In, int vectors>
+/// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time.
+template <class In, class Operation, int vectors>
 class ExactWarp {
   using E = ElementBits<In>;
+  static constexpr bool squared = std::is_same<Operation, device::Square>::value, is_double = sizeof(In) == 8;
   static constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
   /// Elements of a thread's share of a tile, and its logarithm.
   static constexpr int elements = vectors * static_cast<int>(E::lanes), log2_elements = log2_of(elements);
-  static constexpr int window = E::window(log2_elements);
+  /// A term is an element to this power, as the sum of `pieces` doubles without error, split into `parts`. The parts'
+  /// sums have `bits` bits, from the highest bit of a tile's terms on. Doubles squared have two rests in the last part.
+  static constexpr int power = squared ? 2 : 1, pieces = squared && is_double ? 2 : 1, parts = squared + is_double + 1,
+                       bits = parts == 1 ? 53 : parts == 2 ? 105 : 156;
+  /// In a window of so many exponents of elements, no term has a bit below the last part's unit.
+  static constexpr int window = (bits - parts * log2_elements - power * (E::precision - 1)) / power;
+  /// Of the window's top, as a field of the exponent. Beyond these the arithmetic of the window over- or underflows.
+  static constexpr int highest_top = !is_double ? 255 : squared ? 1532 : 2041,
+                       lowest_top = is_double && !squared ? 103 : 1;
+  /// Fields of the exponent from which on a term is infinite, or NaN.
+  static constexpr int infinite_from = squared && is_double ? E::bias + 512 : E::most_exponent;
+  /// Squares of doubles below 2^-223 are those of x * 2^raised.
+  static constexpr int raised = squared && is_double ? 600 : 0, raised_below = 800;
   /// Tiles whose sums, of at most 2^53 units each, a thread adds up, so that the warp's sum has 63 bits.
   static constexpr unsigned most_tiles = 32;
   /// How far the window reaches beyond the first tile's largest element.
   static constexpr int spare = 3;
 
  public:
-  static constexpr unsigned bin_bits = 20, bins = 2 * exact::digits;
+  static constexpr int per_lane = squared && is_double ? 3 : 2;
+  using Lane = LaneDigits<per_lane>;
+  static constexpr unsigned bin_bits = 20, bins = 2 * Lane::count;
+  /// Squares of -0 are +0.
+  static constexpr bool has_negative_zeros = !squared;
 
   /// `bins`: of this warp alone.
   explicit __device__ ExactWarp(SharedPtr<int> bins) : bins_(bins) {}
@@ -169,18 +200,18 @@ class ExactWarp {
         least = size < least ? size : least;
       }
     }
-    if (!has_other_) has_other_ = most >= 0 || has_plus_zero(v);
+    if (has_negative_zeros && !has_other_) has_other_ = most >= 0 || has_plus_zero(v);
     if (!__all_sync(whole_warp, most < high_limit_ && least >= low_limit_) && !moved_to(most, least, v)) return;
     add_in_window(v);
     if (++tiles_ == most_tiles) flush();
   }
 
-  /// By all lanes, after the last tile. Digits `lane` and `lane` + 32 of the sum are then in digit[0] and [1].
+  /// By all lanes, after the last tile. The sum is then in digit[].
   __device__ void end() { flush(); }
-  std::int64_t digit[2] = {};
+  std::int64_t digit[per_lane] = {};
 
   /// Of this thread's elements: whether one was no -0, and bits 0 to 2: an infinity, a negative one, a NaN.
-  __device__ bool has_other() const { return has_other_; }
+  __device__ bool has_other() const { return !has_negative_zeros || has_other_; }
   __device__ unsigned specials() const { return specials_; }
 
  private:
@@ -208,38 +239,43 @@ class ExactWarp {
   }
 
   __device__ void add_in_window(const uint4 (&v)[vectors]) {
-    if constexpr (E::parts == 1) {
-      double sum[4] = {};
-      for (int u = 0; u < vectors; ++u) {
-        std::uint32_t w[4];
-        memcpy(w, &v[u], sizeof w);
-        for (unsigned k = 0; k < E::lanes; ++k) sum[k % 4] += E::value(w, k);
+    constexpr unsigned chains = parts == 1 ? 4 : 2;  // that do not wait for each other
+    double sum[parts][chains] = {}, splitter[parts] = {};
+    for (int p = 0; p + 1 < parts; ++p) splitter[p] = 1.5 * power_of_two<double>(unit(p) + 52);
+    const double raise = is_raised() ? power_of_two<double>(raised) : 1;
+    for (int u = 0; u < vectors; ++u) {
+      std::uint32_t w[4];
+      memcpy(w, &v[u], sizeof w);
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        double x = E::value(w, k);
+        if (raised > 0) x *= raise;
+        // By __dmul_rn: a compiler may contract x * x and the addition behind it, which then round otherwise.
+        double rest[2] = {squared ? __dmul_rn(x, x) : x, 0};
+        if (pieces == 2) rest[1] = __fma_rn(x, x, -rest[0]);
+        for (int p = 0; p < parts; ++p)
+          for (int piece = 0; piece < (p == 0 ? 1 : pieces); ++piece) {
+            double part = rest[piece];
+            if (p + 1 < parts) {
+              part = (part + splitter[p]) - splitter[p];
+              rest[piece] -= part;
+            }
+            sum[p][k % chains] += part;
+          }
       }
-      sums_[0] += static_cast<std::int64_t>(((sum[0] + sum[1]) + (sum[2] + sum[3])) * scale(0));
-    } else {
-      const double splitter = 1.5 * power_of_two<double>(unit(0) + 52);
-      double high[2] = {}, rest[2] = {};
-      for (int u = 0; u < vectors; ++u) {
-        std::uint32_t w[4];
-        memcpy(w, &v[u], sizeof w);
-        for (unsigned k = 0; k < E::lanes; ++k) {
-          const double x = E::value(w, k), part = (x + splitter) - splitter;
-          high[k] += part;
-          rest[k] += x - part;
-        }
-      }
-      sums_[0] += static_cast<std::int64_t>((high[0] + high[1]) * scale(0));
-      sums_[1] += static_cast<std::int64_t>((rest[0] + rest[1]) * scale(1));
+    }
+    for (int p = 0; p < parts; ++p) {
+      double all = sum[p][0] + sum[p][1];
+      if (chains == 4) all += sum[p][chains - 2] + sum[p][chains - 1];
+      sums_[p] += static_cast<std::int64_t>(all * power_of_two<double>(-unit(p)));
     }
   }
 
-  /// Part 0 or 1 of the sums counts in units of 2^unit(part). All elements are below 2^(top_ - bias).
-  __device__ int unit(int part) const {
-    const int top = top_ - E::bias;
-    if (E::parts == 1) return top + log2_elements - 53;
-    return part == 0 ? top + log2_elements - 52 : top + 2 * log2_elements - 105;
+  /// Part p of the sums counts in units of 2^unit(p). All terms, raised, are below 2^top.
+  __device__ int unit(int p) const {
+    const int top = power * (top_ - E::bias + (is_raised() ? raised : 0));
+    return p + 1 < parts ? top + (p + 1) * (log2_elements - 52) : top + parts * log2_elements - bits;
   }
-  __device__ double scale(int part) const { return power_of_two<double>(-unit(part)); }
+  __device__ bool is_raised() const { return raised > 0 && top_ < raised_below + spare + 1; }
 
   /// Whether the window could be moved so that the tile fits; if not, the tile is added otherwise.
   __device__ bool moved_to(int most, unsigned least, const uint4 (&v)[vectors]) {
@@ -248,14 +284,14 @@ class ExactWarp {
     const unsigned least_of_warp = least_in_warp(least);
     const int highest = most_of_warp >> E::places, below = static_cast<int>((least_of_warp + 1) >> E::places);
     const int lowest = below > 1 ? below : 1;  // subnormal numbers have the unit of the least normal ones
-    if (highest == E::most_exponent) {
+    if (highest >= infinite_from) {
       note_specials(v);
       return false;
     }
     int top = highest + 1 + spare;
     if (top > lowest + window) top = lowest + window;
-    if (top > E::highest_top) top = E::highest_top;
-    if (top < E::lowest_top) top = E::lowest_top;
+    if (top > highest_top) top = highest_top;
+    if (top < lowest_top) top = lowest_top;
     if (top <= highest || top > lowest + window) {
       add_to_bins(v);
       return false;
@@ -272,8 +308,10 @@ class ExactWarp {
     in_turn(v, [&](Words w) {
       for (unsigned k = 0; k < E::lanes; ++k) {
         const unsigned head = E::head(w, k);
-        if ((head >> E::places & E::most_exponent) != E::most_exponent) continue;
-        specials_ |= E::fraction(w, k) != 0 ? 4u : head >> 31 != 0 ? 2u : 1u;
+        const auto exponent = static_cast<int>(head >> E::places & E::most_exponent);
+        if (exponent < infinite_from) continue;
+        const bool is_nan = exponent == E::most_exponent && E::fraction(w, k) != 0;
+        specials_ |= is_nan ? 4u : head >> 31 != 0 && !squared ? 2u : 1u;
       }
     });
   }
@@ -283,21 +321,21 @@ class ExactWarp {
     if (tiles_ == 0) return;
     tiles_ = 0;
     constexpr unsigned piece = (1u << 27) - 1;
-    for (int part = 0; part < E::parts; ++part) {
+    for (int part = 0; part < parts; ++part) {
       const std::int64_t sum = sums_[part];
       sums_[part] = 0;
       const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece),
                           middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
       const auto high = static_cast<std::int64_t>(static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 54))));
       add_to_digits(static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54)),
-                    unit(part));
+                    unit(part) - (is_raised() ? power * raised : 0));
     }
   }
 
   /// Adds sum * 2^exponent: to a digit, to the next, and to the third with its sign.
   __device__ void add_to_digits(std::int64_t sum, int exponent) {
-    const int place = exponent - exact::lowest, lane = static_cast<int>(threadIdx.x % 32);
-    for (int k = 0; k < 2; ++k) {
+    const int place = exponent - Lane::lowest, lane = static_cast<int>(threadIdx.x % 32);
+    for (int k = 0; k < per_lane; ++k) {
       const int shift = place - exact::digit_bits * (lane + 32 * k);
       if (shift >= exact::digit_bits || shift < -2 * exact::digit_bits) continue;
       if (shift >= 0)
@@ -309,33 +347,34 @@ class ExactWarp {
     }
   }
 
-  /// Each element by itself, in four bins at most, whatever its exponent.
+  /// Each term by itself, in a few bins, whatever its exponent.
   __device__ void add_to_bins(const uint4 (&v)[vectors]) {
     const unsigned lane = threadIdx.x % 32;
     for (unsigned i = lane; i < bins; i += 32) bins_[i] = 0;
     __syncwarp();  // all bins are zero
-    constexpr int bits = static_cast<int>(bin_bits), mask = (1 << bits) - 1;
+    constexpr int bits_each = static_cast<int>(bin_bits), mask = (1 << bits_each) - 1;
+    // A term's bits, and as many as it may be shifted.
+    constexpr int most = (power * E::mantissa + 2 * (bits_each - 1)) / bits_each;
     in_turn(v, [&](Words w) {
       for (unsigned k = 0; k < E::lanes; ++k) {
         const unsigned head = E::head(w, k);
         const auto exponent = static_cast<int>(head >> E::places & E::most_exponent);
-        const std::uint64_t size = E::fraction(w, k) | static_cast<std::uint64_t>(exponent != 0) << (E::mantissa - 1);
-        const int place = (exponent == 0 ? 1 : exponent) - E::bias - (E::mantissa - 1) - exact::lowest;
-        const int first = place / bits, shift = place % bits, sign = head >> 31 != 0 ? -1 : 1;
-        const std::uint64_t low = size << shift, high = shift == 0 ? 0 : size >> (64 - shift);
-        const int piece[4] = {static_cast<int>(low) & mask, static_cast<int>(low >> bits) & mask,
-                              static_cast<int>(low >> 2 * bits) & mask,
-                              static_cast<int>(low >> 3 * bits | high << (64 - 3 * bits))};
-        for (int i = 0; i < 4; ++i)
-          if (piece[i] != 0) device::atomicAdd(bins_ + static_cast<unsigned>(first + i), sign * piece[i]);
+        const std::uint64_t whole = E::fraction(w, k) | static_cast<std::uint64_t>(exponent != 0) << (E::mantissa - 1);
+        const exact::Wide size = squared ? exact::square_of(whole) : exact::Wide{whole, 0};
+        const int unit = (exponent == 0 ? 1 : exponent) - E::bias - (E::mantissa - 1),
+                  place = power * unit - Lane::lowest, sign = head >> 31 != 0 && !squared ? -1 : 1;
+        for (int i = 0; i < most; ++i) {
+          const int piece = static_cast<int>(exact::bits_of(size, bits_each * i - place % bits_each)) & mask;
+          if (piece != 0) device::atomicAdd(bins_ + static_cast<unsigned>(place / bits_each + i), sign * piece);
+        }
       }
     });
     __syncwarp();  // all elements are added
-    for (unsigned k = 0; k < 2; ++k) {
+    for (unsigned k = 0; k < per_lane; ++k) {
       const unsigned own = lane + 32 * k;
-      if (own < exact::digits)
+      if (own < Lane::count)
         digit[k] += static_cast<std::int64_t>(bins_[2 * own]) +
-                    static_cast<std::int64_t>(bins_[2 * own + 1]) * (1 << bits);
+                    static_cast<std::int64_t>(bins_[2 * own + 1]) * (1 << bits_each);
     }
     __syncwarp();  // all bins are read, and may be cleared for another tile
     if (++wide_tiles_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
@@ -344,7 +383,7 @@ class ExactWarp {
   int top_ = E::bias, high_limit_ = 0;  // of no window: zeros alone fit
   unsigned low_limit_ = 0, tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
   bool has_other_ = false;
-  std::int64_t sums_[E::parts] = {};
+  std::int64_t sums_[parts] = {};
   SharedPtr<int> bins_;
 };
 
@@ -357,27 +396,36 @@ struct ExactResult {
   GlobalPtr<double> twice;
   GlobalPtr<std::int64_t> partial;  ///< exact::words of them
 
-  /// By a whole warp: lane k has digits k and k + 32.
-  __device__ void store(std::int64_t (&digit)[2], Added added, unsigned specials) const {
-    const unsigned lane = threadIdx.x % 32;
+  /// The place for a second result, behind the first.
+  __device__ ExactResult second() const {
+    return {single ? single + 1 : single, twice ? twice + 1 : twice, partial ? partial + exact::words : partial};
+  }
+
+  /// By a whole warp.
+  template <int per_lane>
+  __device__ void store(std::int64_t (&digit)[per_lane], Added added, unsigned specials) const {
+    constexpr int base = LaneDigits<per_lane>::base;
+    const int lane = static_cast<int>(threadIdx.x % 32);
     if (partial) {
       carry_digits(digit);
-      for (unsigned k = 0; k < 2; ++k) {
-        const auto i = static_cast<int>(lane + 32 * k);
-        std::int64_t word = i < exact::digits ? digit[k] : 0;
-        if (i == exact::others_word) word = added == Added::others;
-        if (i == exact::negative_zeros_word) word = added == Added::negative_zeros;
-        if (i >= exact::infinity_word && i <= exact::nan_word) word = specials >> (i - exact::infinity_word) & 1;
-        partial[lane + 32 * k] = word;
-      }
+      for (int i = lane; i < base; i += 32) partial[i] = 0;
+      for (int k = 0; k < per_lane; ++k)
+        if (base + lane + 32 * k < exact::digits) partial[base + lane + 32 * k] = digit[k];
+      const int i = exact::digits + lane;
+      if (i >= exact::words) return;
+      std::int64_t word = 0;
+      if (i == exact::others_word) word = added == Added::others;
+      if (i == exact::negative_zeros_word) word = added == Added::negative_zeros;
+      if (i >= exact::infinity_word && i <= exact::nan_word) word = specials >> (i - exact::infinity_word) & 1;
+      partial[i] = word;
       return;
     }
     // Few digits are not zero, and the loops over them wait for each.
     int from = exact::digits, to = 0;
-    for (unsigned k = 0; k < 2; ++k) {
+    for (int k = 0; k < per_lane; ++k) {
       const unsigned filled = __ballot_sync(whole_warp, digit[k] != 0);
-      const int first = static_cast<int>(32 * k) + __ffs(static_cast<int>(filled)) - 1;
-      const int behind = static_cast<int>(32 * k) + 32 - __clz(static_cast<int>(filled));
+      const int first = base + 32 * k + __ffs(static_cast<int>(filled)) - 1;
+      const int behind = base + 32 * k + 32 - __clz(static_cast<int>(filled));
       if (filled == 0) continue;
       from = first < from ? first : from;
       to = behind;
@@ -388,8 +436,9 @@ struct ExactResult {
       bits = exact::special_bits(format, (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
     } else {
       bits = exact::rounding(format, from, to, [&](int i) {
-        const std::int64_t low = digit[0], high = digit[1];
-        return __shfl_sync(whole_warp, i < 32 ? low : high, i % 32);
+        std::int64_t own = digit[0];
+        for (int k = 1; k < per_lane; ++k) own = (i - base) / 32 == k ? digit[k] : own;
+        return __shfl_sync(whole_warp, own, (i - base) % 32);
       });
       if (bits == 0 && added == Added::negative_zeros) bits = std::uint64_t{1} << (single ? 31 : 63);
     }
@@ -405,12 +454,21 @@ struct ExactResult {
 ///   word 0 to 6   | sum of the digits, signed: 52 bits                | how many blocks: 12 bits |
 ///   word 7        | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
 class ExactFinish {
-  static constexpr unsigned first = 23, packed = 8, last = first + packed - 1;
-  /// Words of the long accumulator, behind the digits: infinities, NaN, and blocks with nothing but -0.
-  static constexpr unsigned special_words = exact::digits, only_zeros_word = special_words + 3;
+  static constexpr unsigned packed = 8;
   /// Of the highest packed digit of a block: 2047 of them have 39 bits.
   static constexpr std::int64_t most_of_last = std::int64_t{1} << 28;
-  static_assert(2 * long_accumulator_words >= exact::words, "it lies where those of tuned::sum are");
+  /// Where the packed digits are, among a warp's: in digit[row] of lanes first to last. Behind the digits the long
+  /// accumulator counts infinities, NaN, and blocks with nothing but -0.
+  template <int per_lane>
+  struct At {
+    static constexpr int all = 50 - LaneDigits<per_lane>::base, row = all / 32;
+    static constexpr unsigned first = all % 32, last = first + packed - 1, special_words = LaneDigits<per_lane>::count,
+                              only_zeros_word = special_words + 3;
+    static_assert(last < 32 && only_zeros_word < 32 * per_lane, "in one row, and read by a warp");
+  };
+  static constexpr unsigned words_of_sum = 32 * 2, words_of_squares = 32 * 3;
+  static_assert(words_of_sum + words_of_squares <= 2 * long_accumulator_words && 2 * packed <= claims_word,
+                "they lie where those of tuned::sum and tuned::moments are");
 
  public:
   static constexpr unsigned most_blocks = 2047;
@@ -419,95 +477,111 @@ class ExactFinish {
   ExactResult result;
   bool is_empty;  ///< there are no elements
 
-  /// By every thread of the block.
-  template <unsigned warps, class Warp>
+  /// By every thread of the block. `of`: 1 for the second result.
+  template <unsigned of, unsigned warps, class Warp>
   __device__ void end(Warp& warp) const {
-    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * packed>();
-    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps>();
+    constexpr int per_lane = Warp::per_lane;
+    using A = At<per_lane>;
+    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * packed, of>();
+    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps, of>();
     const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
-    const bool is_packed = lane >= first && lane <= last;
+    const bool is_packed = lane >= A::first && lane <= A::last;
     warp.end();
-    const bool outside = (!is_packed && warp.digit[0] != 0) || warp.digit[1] != 0 || warp.specials() != 0;
+    bool outside = warp.specials() != 0;
+    for (int k = 0; k < per_lane; ++k) outside = outside || (warp.digit[k] != 0 && !(k == A::row && is_packed));
     const bool any_outside = __any_sync(whole_warp, outside) != 0,
                any_other = __any_sync(whole_warp, warp.has_other()) != 0;
     if (any_outside) {
-      if (!is_packed) add_outside(lane, warp.digit[0]);
-      add_outside(lane + 32, warp.digit[1]);
+      for (unsigned k = 0; k < per_lane; ++k)
+        if (!(k == A::row && is_packed)) add_outside<of>(lane + 32 * k, warp.digit[k]);
       for (unsigned k = 0; k < 3; ++k)
-        if ((warp.specials() >> k & 1) != 0) add_outside(special_words + k, 1);
+        if ((warp.specials() >> k & 1) != 0) add_outside<of>(A::special_words + k, 1);
     }
-    if (is_packed) sums[number * packed + (lane - first)] = warp.digit[0];
+    if (is_packed) sums[number * packed + (lane - A::first)] = warp.digit[A::row];
     if (lane == 0) marks[number] = any_outside + 2u * any_other;
-    __syncthreads();  // every warp's digits are stored before the first warp reads them
-    if (threadIdx.x >= 32) return;
+    __syncthreads();  // every warp's digits are stored before one warp reads them
+    if (number != of) return;
 
     std::int64_t digit = 0;
     unsigned mark = 0;
     for (unsigned w = 0; w < warps; ++w) {
-      if (is_packed) digit += sums[w * packed + (lane - first)];
+      if (is_packed) digit += sums[w * packed + (lane - A::first)];
       mark |= marks[w];
     }
     const std::int64_t above = digit >> exact::digit_bits, from_below = __shfl_up_sync(whole_warp, above, 1);
-    if (lane != last) digit &= exact::digit_mask;
-    if (lane != first) digit += from_below;
+    if (lane != A::last) digit &= exact::digit_mask;
+    if (lane != A::first) digit += from_below;
     if (!is_packed) digit = 0;
     bool fits = (mark & 1) == 0;
-    if (__any_sync(whole_warp, lane == last && (digit >= most_of_last || digit <= -most_of_last)) != 0) {
-      if (lane == last) {
-        add_outside(last, digit);
+    if (__any_sync(whole_warp, lane == A::last && (digit >= most_of_last || digit <= -most_of_last)) != 0) {
+      if (lane == A::last) {
+        add_outside<of>(A::last + 32 * A::row, digit);
         digit = 0;
       }
       fits = false;
     }
     if ((mark & 2) == 0) {
-      if (lane == last) add_outside(only_zeros_word, 1);
+      if (lane == A::last) add_outside<of>(A::only_zeros_word, 1);
       fits = false;
     }
-    combine(digit, fits);
+    combine<of, per_lane>(digit, fits);
   }
 
  private:
+  template <unsigned of>
+  __device__ GlobalPtr<std::uint64_t> outside_words() const {
+    return workspace + (long_accumulator_word + of * words_of_sum);
+  }
+  template <unsigned of>
   __device__ void add_outside(unsigned word, std::int64_t value) const {
-    if (value != 0) device::atomicAdd(workspace + (long_accumulator_word + word), static_cast<std::uint64_t>(value));
+    if (value != 0) device::atomicAdd(outside_words<of>() + word, static_cast<std::uint64_t>(value));
   }
 
-  /// By the first warp, with the block's packed digits.
+  /// By one warp, with the block's packed digits.
+  template <unsigned of, int per_lane>
   __device__ void combine(std::int64_t digit, bool fits) const {
-    const unsigned lane = threadIdx.x;
-    const bool has_word = lane >= first && lane <= last;
-    const unsigned counts = lane == last ? 2 * count_bits : count_bits;
+    using A = At<per_lane>;
+    const unsigned lane = threadIdx.x % 32;
+    const bool has_word = lane >= A::first && lane <= A::last;
+    const unsigned counts = lane == A::last ? 2 * count_bits : count_bits;
     const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
+    const ExactResult to = of == 0 ? result : result.second();
+    const GlobalPtr<std::uint64_t> words = workspace + of * packed;
     std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
-    if (lane == last && !fits) word += one_that_did_not_fit;
+    if (lane == A::last && !fits) word += one_that_did_not_fit;
     // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
     // which the block's barrier has brought here.
     if (!fits) __threadfence();
-    if (gridDim.x > 1 && has_word) word += device::atomicAdd(workspace + (lane - first), word);
+    if (gridDim.x > 1 && has_word) word += device::atomicAdd(words + (lane - A::first), word);
     const unsigned are_complete = __ballot_sync(whole_warp, has_word && complete(word));
-    if ((are_complete >> last & 1) == 0) return;
-    while (has_word && !complete(word)) word = load_relaxed(workspace + (lane - first));
-    std::int64_t digits[2] = {has_word ? static_cast<std::int64_t>(word) >> counts : 0, 0};
-    const bool all_fit = __any_sync(whole_warp, lane == last && (word & all_that_did_not_fit) != 0) == 0;
-    if (gridDim.x > 1 && has_word) store_relaxed(workspace + (lane - first), std::uint64_t{0});
-    if (all_fit) return result.store(digits, Added::others, 0);
+    if ((are_complete >> A::last & 1) == 0) return;
+    while (has_word && !complete(word)) word = load_relaxed(words + (lane - A::first));
+    std::int64_t digits[per_lane] = {};
+    if (has_word) digits[A::row] = static_cast<std::int64_t>(word) >> counts;
+    const bool all_fit = __any_sync(whole_warp, lane == A::last && (word & all_that_did_not_fit) != 0) == 0;
+    if (gridDim.x > 1 && has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
+    if (all_fit) return to.store(digits, Added::others, 0);
 
     __threadfence();
     __syncwarp();  // all lanes' fences come before any lane's reads
-    std::int64_t more[2];
-    for (unsigned k = 0; k < 2; ++k) {
-      const std::uint64_t outside = workspace[long_accumulator_word + lane + 32 * k];
+    std::int64_t more[per_lane];
+    for (unsigned k = 0; k < per_lane; ++k) {
+      const std::uint64_t outside = outside_words<of>()[lane + 32 * k];
       more[k] = static_cast<std::int64_t>(outside);
-      if (outside != 0) workspace[long_accumulator_word + lane + 32 * k] = 0;
+      if (outside != 0) outside_words<of>()[lane + 32 * k] = 0;
     }
-    const auto behind = [&](unsigned i) { return __shfl_sync(whole_warp, more[1], static_cast<int>(i - 32)); };
+    // Words behind the digits are all in the last row.
+    const auto behind = [&](unsigned i) {
+      return __shfl_sync(whole_warp, more[per_lane - 1], static_cast<int>(i % 32));
+    };
     unsigned specials = 0;
-    for (unsigned k = 0; k < 3; ++k) specials |= static_cast<unsigned>(behind(special_words + k) != 0) << k;
-    const Added added = behind(only_zeros_word) != gridDim.x ? Added::others
-                        : is_empty                           ? Added::nothing
-                                                             : Added::negative_zeros;
-    digits[0] += more[0];
-    if (lane + 32 < exact::digits) digits[1] += more[1];
-    result.store(digits, added, specials);
+    for (unsigned k = 0; k < 3; ++k) specials |= static_cast<unsigned>(behind(A::special_words + k) != 0) << k;
+    const Added added = behind(A::only_zeros_word) != gridDim.x ? Added::others
+                        : is_empty                              ? Added::nothing
+                                                                : Added::negative_zeros;
+    for (unsigned k = 0; k < per_lane; ++k)
+      if (lane + 32 * k < LaneDigits<per_lane>::count) digits[k] += more[k];
+    to.store(digits, added, specials);
   }
 };
 
@@ -581,33 +655,48 @@ struct ExactTiles {
   }
 };
 
-template <class In, bool ahead>
-__global__ void __launch_bounds__(ExactTiles::block, (ahead ? 768 : 1024) / ExactTiles::block)
+/// The kernel. Blocks an SM must have registers for: four, or three if they read ahead or have squares.
+template <class In, class Operation, bool ahead>
+__global__ void __launch_bounds__(ExactTiles::block,
+                                  (ahead || !std::is_same<Operation, Identity>::value ? 768 : 1024) / ExactTiles::block)
 add_exactly(const Share<In> in, const ExactFinish finish) {
-  using Warp = ExactWarp<In, ExactTiles::vectors>;
-  constexpr unsigned warps = ExactTiles::block / 32;
+  constexpr int vectors = ExactTiles::vectors;
+  constexpr bool moments = std::is_same<Operation, Moments>::value;
+  using First = ExactWarp<In, std::conditional_t<moments, Identity, Operation>, vectors>;
+  using Second = ExactWarp<In, Square, vectors>;  // of moments
+  constexpr unsigned warps = ExactTiles::block / 32, bins_each = moments ? Second::bins : First::bins;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const SharedPtr<int> bins = device::shared_array<int, warps * Warp::bins>();
-  Warp warp(bins + threadIdx.x / 32 * Warp::bins);
-  ExactTiles::each<ahead>(in, [&](const uint4 (&v)[ExactTiles::vectors]) { warp.add(v); });
-  finish.template end<warps>(warp);
+  const SharedPtr<int> bins = device::shared_array<int, warps * bins_each>() + threadIdx.x / 32 * bins_each;
+  First first(bins);
+  if constexpr (moments) {
+    Second second(bins);  // each tile leaves the bins to the next
+    ExactTiles::each<ahead>(in, [&](const uint4 (&v)[vectors]) {
+      first.add(v);
+      second.add(v);
+    });
+    finish.template end<0, warps>(first);
+    finish.template end<1, warps>(second);
+  } else {
+    ExactTiles::each<ahead>(in, [&](const uint4 (&v)[vectors]) { first.add(v); });
+    finish.template end<0, warps>(first);
+  }
 }
 
-/// By one warp: adds up partial sums.
+/// By one warp of each block: adds up partial sums. Block k has those of value k, of gridDim.x values.
 template <class Result>
 __global__ void add_partials(GlobalPtr<const std::int64_t> parts, std::size_t count, const Result result) {
-  std::int64_t word[2] = {};
+  std::int64_t word[3] = {};
   const unsigned lane = threadIdx.x;
-  for (std::size_t part = 0; part < count; ++part)
-    for (unsigned k = 0; k < 2; ++k) word[k] += parts[part * exact::words + lane + 32 * k];
-  const auto is_set = [&](int i) { return __shfl_sync(whole_warp, word[1], i - 32) != 0; };
+  for (std::size_t part = blockIdx.x; part < count * gridDim.x; part += gridDim.x)
+    for (unsigned k = 0; k < 3; ++k) word[k] += parts[part * exact::words + lane + 32 * k];
+  const auto is_set = [&](int i) { return __shfl_sync(whole_warp, word[2], i % 32) != 0; };
   unsigned specials = 0;
   for (int k = 0; k < 3; ++k) specials |= static_cast<unsigned>(is_set(exact::infinity_word + k)) << k;
   const bool others = is_set(exact::others_word), negative_zeros = is_set(exact::negative_zeros_word);
-  if (lane + 32 >= exact::digits) word[1] = 0;
-  result.store(word, others ? Added::others : negative_zeros ? Added::negative_zeros : Added::nothing,
-               specials);
+  if (lane + 64 >= exact::digits) word[2] = 0;
+  const Result to = blockIdx.x == 0 ? result : result.second();
+  to.store(word, others ? Added::others : negative_zeros ? Added::negative_zeros : Added::nothing, specials);
 }
 
 /// Whether elements of type In have exact sums that are rounded to Acc.
@@ -624,16 +713,21 @@ ExactResult exact_result(GlobalPtr<Acc> out) {
 }
 
 /// A plan: the launch for n elements. Cheap to make and to copy; owns nothing. Of a Choice, how blocks read is fixed.
-template <class In>
+/// Operation: Identity, Square or Moments.
+template <class In, class Operation = Identity>
 class ExactReduction {
  public:
+  /// Results of a call.
+  static constexpr unsigned results = std::is_same<Operation, Moments>::value ? 2 : 1;
+  static constexpr bool squares = !std::is_same<Operation, Identity>::value;
+
   /// `ahead`: see ExactTiles; of a fixed choice, for experiments.
   ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {}, bool ahead = false)
       : n_(n), ahead_(choice.fixed ? ahead : reads_ahead(n * sizeof(In), gpu)),
         overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
         shape_(shape_for(n * sizeof(In), gpu, choice)) {}
 
-  /// Puts one call onto the stream. `out`: a float or double to round to, or an exact::Partial.
+  /// Puts one call onto the stream. `out`: `results` floats or doubles to round to, or exact::Partials.
   template <class Out>
   void operator()(GlobalPtr<const In> in, GlobalPtr<Out> out, GlobalPtr<std::uint64_t> workspace, void* stream) const {
     static_assert(adds_up_exactly<In, Out>() || std::is_same<Out, exact::Partial>::value,
@@ -644,23 +738,24 @@ class ExactReduction {
     const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), SIZE_MAX);
     const ExactFinish finish{workspace, exact_result(out), n_ == 0};
     if (ahead_)
-      device::launch<add_exactly<In, true>>(launch, share, finish);
+      device::launch<add_exactly<In, Operation, true>>(launch, share, finish);
     else
-      device::launch<add_exactly<In, false>>(launch, share, finish);
+      device::launch<add_exactly<In, Operation, false>>(launch, share, finish);
   }
 
   LaunchShape shape() const { return shape_; }
 
  private:
-  /// Above 48 MiB three blocks an SM read ahead: four have no registers for it.
+  /// Above 48 MiB three blocks an SM read ahead: four have no registers for it, nor for squares.
   static bool reads_ahead(std::size_t bytes, const Gpu& gpu) { return bytes > row(gpu, 48); }
+  static bool few_registers(std::size_t bytes, const Gpu& gpu) { return squares || reads_ahead(bytes, gpu); }
   /// An H200's sizes, as in launch_table.h.
   static std::size_t row(const Gpu& gpu, std::size_t mebibytes) {
     return mebibytes * MiB * gpu.sm_count / h200.sm_count;
   }
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
     if (!choice.fixed)
-      choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= row(gpu, 8) ? 2 : reads_ahead(bytes, gpu) ? 3 : 4;
+      choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= row(gpu, 8) ? 2 : few_registers(bytes, gpu) ? 3 : 4;
     choice.fixed = true;
     choice.reading = Reading::strided;
     LaunchShape shape = launch_shape(bytes, FinishedBy::words, gpu, choice);
@@ -679,17 +774,29 @@ void exact_sum(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, Global
                const Gpu& gpu, void* stream) {
   ExactReduction<In>(n, gpu)(in, out, workspace, stream);
 }
-/// The exact sum, not rounded.
-template <class In>
+template <class In, class Acc>
+void exact_sum_of_squares(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+                          const Gpu& gpu, void* stream) {
+  ExactReduction<In, Square>(n, gpu)(in, out, workspace, stream);
+}
+template <class In, class Acc>
+void exact_moments(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+                   const Gpu& gpu, void* stream) {
+  ExactReduction<In, Moments>(n, gpu)(in, out, workspace, stream);
+}
+/// The exact sum, not rounded; of squares by <Square>, both by <Moments>.
+template <class Operation = Identity, class In>
 void exact_partial(GlobalPtr<const In> in, std::size_t n, GlobalPtr<exact::Partial> out,
                    GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
-  ExactReduction<In>(n, gpu)(in, out, workspace, stream);
+  ExactReduction<In, Operation>(n, gpu)(in, out, workspace, stream);
 }
-/// Adds up partial sums, up to 2^18, and rounds to a float or double, or not to an exact::Partial.
+/// Adds up partial sums, up to 2^18, and rounds to a float or double, or not to an exact::Partial. values = 2: of
+/// moments, `count` pairs of Partials, to two results.
 template <class Out>
-void round_partials(GlobalPtr<const exact::Partial> parts, std::size_t count, GlobalPtr<Out> out, void* stream) {
-  device::launch<add_partials<ExactResult>>({1, 32, 0, stream}, device::pointer_cast<const std::int64_t>(parts), count,
-                                            exact_result(out));
+void round_partials(GlobalPtr<const exact::Partial> parts, std::size_t count, GlobalPtr<Out> out, void* stream,
+                    unsigned values = 1) {
+  device::launch<add_partials<ExactResult>>({values, 32, 0, stream}, device::pointer_cast<const std::int64_t>(parts),
+                                            count, exact_result(out));
 }
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

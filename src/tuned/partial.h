@@ -2,15 +2,19 @@
 /// An exact sum that is not rounded yet (after Kulisch): whole numbers that anybody may add up, word by word. Plain
 /// C++, so that hosts without CUDA can add partial sums, too. tuned/exact.h makes them on a GPU.
 ///
-///   word 0 to 54   digits: word i counts in units of 2^(40 i - 1080). Each is signed and has 23 bits of room
-///   word 55        not zero: something else than -0 was added
-///   word 56        not zero: -0 was added
-///   word 57 to 59  how many terms, or groups of terms, had +infinity, -infinity, NaN
-///   word 60 to 63  zero
+///   word 0 to 81   digits: word i counts in units of 2^(40 i - 2160). Each is signed and has 23 bits of room
+///   word 82        not zero: something else than -0 was added
+///   word 83        not zero: -0 was added
+///   word 84 to 86  how many terms, or groups of terms, had +infinity, -infinity, NaN
+///   word 87 to 95  zero
+///
+/// Doubles reach down to 2^-1074, their squares to 2^-2148. A square of 2^1024 or more counts as an infinity: squares
+/// do not cancel, so the sum is one anyway.
 ///
 /// The words of up to 2^18 partial sums may be added up as 64-bit integers, by MPI_Allreduce(..., MPI_INT64_T, MPI_SUM)
 /// or ncclAllReduce(..., ncclInt64, ncclSum), before `carried()` makes room again.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,10 +29,10 @@
 
 namespace reductio::tuned::exact {
 
-inline constexpr int digit_bits = 40, digits = 55, lowest = -1080;
+inline constexpr int digit_bits = 40, digits = 82, lowest = -2160;
 inline constexpr std::int64_t digit_mask = (std::int64_t{1} << digit_bits) - 1;
 /// Words of a Partial, and those behind its digits.
-inline constexpr int words = 64, others_word = digits, negative_zeros_word = digits + 1, infinity_word = digits + 2,
+inline constexpr int words = 96, others_word = digits, negative_zeros_word = digits + 1, infinity_word = digits + 2,
                      negative_infinity_word = digits + 3, nan_word = digits + 4;
 
 /// The layout of a floating-point type, for rounding() to it.
@@ -41,7 +45,7 @@ REDUCTIO_ON_BOTH constexpr Format format_of() {
   return {std::numeric_limits<T>::digits, std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits};
 }
 
-/// The bits of the sum of digit(i) * 2^(40 i - 1080) for `from` <= i < `to`, rounded to nearest, ties to even; of zero
+/// The bits of the sum of digit(i) * 2^(40 i - 2160) for `from` <= i < `to`, rounded to nearest, ties to even; of zero
 /// +0. Whole numbers only, so no rounding mode changes it. |digit(i)| < 2^62.
 #ifdef __CUDACC__
 #pragma nv_exec_check_disable  // digit(i) is what its caller can call
@@ -123,37 +127,30 @@ REDUCTIO_ON_BOTH T number_of(std::uint64_t bits) {
   return out;
 }
 
+/// A whole number of 128 bits.
+struct Wide {
+  std::uint64_t low, high;
+};
+REDUCTIO_ON_BOTH inline Wide square_of(std::uint64_t x) {  // below 2^63
+  const std::uint64_t high = x >> 32, low = x & 0xffffffffu, middle = 2 * high * low, below = low * low;
+  const std::uint64_t sum = below + (middle << 32);
+  return {sum, high * high + (middle >> 32) + (sum < below)};
+}
+/// 64 bits of x, from bit `from` on, -64 < from < 128; bits below bit 0 are zero.
+REDUCTIO_ON_BOTH inline std::uint64_t bits_of(Wide x, int from) {
+  if (from <= 0) return x.low << -from;
+  if (from < 64) return x.low >> from | x.high << (64 - from);
+  return x.high >> (from - 64);
+}
+
 /// See above. Zeros are the sum of nothing.
 struct Partial {
   std::int64_t word[words] = {};
 
   /// Adds x without rounding.
-  void add(double x) {
-    std::uint64_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
-    const auto fraction = static_cast<std::int64_t>(bits & ((std::uint64_t{1} << 52) - 1));
-    const bool negative = bits >> 63 != 0;
-    if (exponent == 0 && fraction == 0) {
-      word[negative ? negative_zeros_word : others_word] = 1;
-      return;
-    }
-    word[others_word] = 1;
-    if (exponent == 0x7ff) {
-      std::int64_t& count = word[fraction != 0 ? nan_word : negative ? negative_infinity_word : infinity_word];
-      count = 1;
-      return;
-    }
-    const std::int64_t size = exponent == 0 ? fraction : fraction | std::int64_t{1} << 52,
-                       sign = negative ? -1 : 1;
-    const int place = (exponent == 0 ? 1 : exponent) - 1075 - lowest, at = place / digit_bits,
-              shift = place % digit_bits;
-    // Up to 92 bits: two digits, and what is above them.
-    add_to(at, sign * static_cast<std::int64_t>(static_cast<std::uint64_t>(size) << shift & digit_mask));
-    const std::int64_t above = size >> (digit_bits - shift);
-    add_to(at + 1, sign * (above & digit_mask));
-    add_to(at + 2, sign * (above >> digit_bits));
-  }
+  void add(double x) { add(x, false); }
+  /// Adds x * x without rounding.
+  void add_square(double x) { add(x, true); }
 
   /// Adds another one. Any order, and any split into parts, gives the same sum.
   Partial& operator+=(const Partial& other) {
@@ -189,6 +186,31 @@ struct Partial {
   }
 
  private:
+  void add(double x, bool squared) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
+    const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+    const bool negative = bits >> 63 != 0 && !squared;
+    if (exponent == 0 && fraction == 0) {
+      word[negative ? negative_zeros_word : others_word] = 1;
+      return;
+    }
+    word[others_word] = 1;
+    const bool is_nan = exponent == 0x7ff && fraction != 0;
+    if (exponent == 0x7ff || (squared && exponent >= 1023 + 512)) {
+      word[is_nan ? nan_word : negative ? negative_infinity_word : infinity_word] = 1;
+      return;
+    }
+    const std::uint64_t whole = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
+    const Wide size = squared ? square_of(whole) : Wide{whole, 0};
+    const int unit = (exponent == 0 ? 1 : exponent) - 1075, place = (squared ? 2 * unit : unit) - lowest;
+    // Up to 106 bits, and 39 that they are shifted.
+    for (int k = 0; k < 4; ++k) {
+      const auto digit = static_cast<std::int64_t>(bits_of(size, digit_bits * k - place % digit_bits)) & digit_mask;
+      if (digit != 0) add_to(place / digit_bits + k, negative ? -digit : digit);
+    }
+  }
   /// Digits stay below 2^44, so that there is room for words to be added.
   void add_to(int i, std::int64_t value) {
     constexpr std::int64_t most = std::int64_t{1} << 44;
@@ -199,7 +221,7 @@ struct Partial {
     }
   }
 };
-static_assert(sizeof(Partial) == 512, "what is sent from process to process");
+static_assert(sizeof(Partial) == 768, "what is sent from process to process");
 
 /// What the sum of an array on the host is made of. Blocks of 1024 elements whose exponents are close are added up in
 /// double lanes, exactly: floats as they are, doubles split in two as tuned/exact.h does it.
@@ -278,6 +300,32 @@ void add(Partial& sum, const T* x, std::size_t n) {
     if (!Block::add(x + i, sum))
       for (std::size_t k = 0; k < Block::elements; ++k) sum.add(static_cast<double>(x[i + k]));
   for (; i < n; ++i) sum.add(static_cast<double>(x[i]));
+}
+
+/// Likewise their squares. Each is the sum of two doubles: its rounded value, and what rounding left. Of floats, and
+/// where exponents are in the middle of the range, these have no error.
+template <class T>
+void add_squares(Partial& sum, const T* x, std::size_t n) {
+  constexpr std::size_t elements = HostBlock<double>::elements;
+  constexpr double least = sizeof(T) == 8 ? 0x1p-480 : 0, most = sizeof(T) == 8 ? 0x1p500 : 0x1p200;
+  std::size_t i = 0;
+  for (; n - i >= elements; i += elements) {
+    double square[elements], rest[elements];
+    bool fits = true;
+    for (std::size_t k = 0; k < elements; ++k) {
+      const auto value = static_cast<double>(x[i + k]), size = std::fabs(value);
+      fits = fits && (size == 0 || (size >= least && size <= most));  // not of NaN
+      square[k] = value * value;
+      rest[k] = sizeof(T) == 8 ? std::fma(value, value, -square[k]) : 0;
+    }
+    Partial of_block;  // or of one half of it
+    fits = fits && HostBlock<double>::add(square, of_block) &&
+           (sizeof(T) < 8 || HostBlock<double>::add(rest, of_block));
+    if (fits) sum += of_block;
+    else
+      for (std::size_t k = 0; k < elements; ++k) sum.add_square(static_cast<double>(x[i + k]));
+  }
+  for (; i < n; ++i) sum.add_square(static_cast<double>(x[i]));
 }
 
 }  // namespace reductio::tuned::exact

@@ -33,19 +33,23 @@ std::uint64_t bits_of_number(T x) {
 }
 
 template <class T>
-T rounded_by_core(const std::vector<T>& values) {
+T rounded_by_core(const std::vector<T>& values, bool squares = false) {
   ExactSum sum;
-  for (const T x : values) sum.add(x);
+  for (const T x : values)
+    if (squares) sum.add_square(x);
+    else sum.add(x);
   const bool only_negative_zeros =
       !values.empty() && std::all_of(values.begin(), values.end(), [](T x) { return x == 0 && std::signbit(x); });
-  if (only_negative_zeros) return -T(0);
+  if (only_negative_zeros && !squares) return -T(0);
   return std::is_same_v<T, float> ? static_cast<T>(sum.to_f32()) : static_cast<T>(sum.to_f64());
 }
 
 template <class T>
-Partial partial_of(const std::vector<T>& values) {
+Partial partial_of(const std::vector<T>& values, bool squares = false) {
   Partial sum;
-  for (const T x : values) sum.add(x);
+  for (const T x : values)
+    if (squares) sum.add_square(x);
+    else sum.add(x);
   return sum;
 }
 
@@ -131,6 +135,43 @@ std::vector<std::vector<T>> adversarial() {
   return all;
 }
 
+/// Squares that are half-way between two numbers, that meet there with others, and that lie at both ends of the range.
+template <class T>
+std::vector<std::vector<T>> adversarial_squares() {
+  using L = std::numeric_limits<T>;
+  const T root_of_most = std::ldexp(T(1), L::max_exponent / 2), least = L::denorm_min();
+  std::vector<std::vector<T>> all{
+      {root_of_most},                             // an infinity
+      {std::nextafter(root_of_most, T(0))},       // the last that is finite
+      {std::nextafter(root_of_most, T(0)), root_of_most / 1024},
+      std::vector<T>(2000, root_of_most / 4),     // many of them, too
+      {-root_of_most, L::quiet_NaN()},
+      {std::ldexp(T(1), (L::min_exponent - L::digits - 1) / 2)},  // about half of the least subnormal number
+      {1 + L::epsilon(), least},
+  };
+  // To a half of the least subnormal number by squares far below it, with one more or less.
+  const int low = L::min_exponent - L::digits;
+  for (const int more : {-1, 0, 1}) {
+    std::vector<T> half(1 << 12, std::ldexp(T(1), (low - 1 - 12) / 2));
+    if ((low - 1) % 2 != 0) half.resize(1 << 11);
+    if (more < 0) half.pop_back();
+    if (more > 0) half.push_back(least);
+    all.push_back(half);
+  }
+  // Half-way above 2^2k: (1 + 2^-p)^2 = 1 + 2^(1 - p) + 2^-2p, without and with what decides.
+  const T above = 1 + std::ldexp(T(1), -L::digits / 2);
+  all.push_back({above, above, std::ldexp(T(1), -L::digits)});
+  for (const unsigned seed : {8u, 9u}) {
+    all.push_back(spread<T>(9000, -8, 16, seed));
+    all.push_back(spread<T>(5000, low, -low / 2, seed));                    // far below the least number
+    all.push_back(spread<T>(5000, low / 2 - 8, 16, seed));                  // squares that are subnormal or just not
+    all.push_back(spread<T>(5000, L::max_exponent / 2 - 20, 14, seed));
+    all.push_back(spread<T>(5000, low, L::max_exponent / 2 - low - 8, seed));
+  }
+  for (const std::vector<T>& values : adversarial<T>()) all.push_back(values);
+  return all;
+}
+
 class SimExact : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimExact, testing::ValuesIn(all_orders), order_name);
 
@@ -162,6 +203,46 @@ void same_as_core() {
     EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
   }
 }
+
+/// Squares, and sums with them from one read: on the device by several launches and as partial sums, and on the host.
+template <class T>
+void squares_as_core() {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<T> out(2);
+  const Buffer<Partial> partial(2);
+  int number = 0;
+  for (const std::vector<T>& values : adversarial_squares<T>()) {
+    SCOPED_TRACE("data " + std::to_string(number++) + " of " + std::to_string(values.size()));
+    const T want = rounded_by_core(values, true), want_sum = rounded_by_core(values);
+    const auto same = [](T got, T right) {
+      return std::isnan(right) ? std::isnan(got) : bits_of_number(got) == bits_of_number(right);
+    };
+    EXPECT_TRUE(same(partial_of(values, true).template rounded<T>(), want));
+    Partial by_blocks;
+    add_squares(by_blocks, values.data(), values.size());
+    EXPECT_TRUE(same(by_blocks.template rounded<T>(), want)) << "on the host";
+    const auto in = on_device(values);
+    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, one_block}) {
+      const tuned::ExactReduction<T, Square> squares(values.size(), gpu_of_six, choice);
+      const tuned::ExactReduction<T, tuned::Moments> moments(values.size(), gpu_of_six, choice);
+      squares(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+      EXPECT_TRUE(same(on_host(out)[0], want)) << on_host(out)[0] << ", not " << want;
+      moments(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+      EXPECT_TRUE(same(on_host(out)[0], want_sum) && same(on_host(out)[1], want)) << "moments";
+      moments(in.ptr(), partial.ptr(), workspace.ptr(), nullptr);
+      EXPECT_TRUE(same(on_host(partial)[0].template rounded<T>(), want_sum) &&
+                  same(on_host(partial)[1].template rounded<T>(), want))
+          << "by partial sums";
+      tuned::round_partials(GlobalPtr<const Partial>(partial.ptr()), 1, out.ptr(), nullptr, 2);
+      EXPECT_TRUE(same(on_host(out)[0], want_sum) && same(on_host(out)[1], want)) << "partial sums, rounded there";
+    }
+    const std::vector<std::uint64_t> left = on_host(workspace);
+    EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
+  }
+}
+TEST_P(SimExact, SquaresOfFloatsHaveTheBitsOfCores) { squares_as_core<float>(); }
+TEST_P(SimExact, SquaresOfDoublesHaveTheBitsOfCores) { squares_as_core<double>(); }
+
 TEST_P(SimExact, FloatsHaveTheBitsOfCoresExactSums) { same_as_core<float>(); }
 TEST_P(SimExact, DoublesHaveTheBitsOfCoresExactSums) { same_as_core<double>(); }
 

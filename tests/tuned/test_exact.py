@@ -36,15 +36,17 @@ def rounded(exact: Fraction, precision: int, least: int, most: int) -> float:
     return -value if exact < 0 else value
 
 
-def oracle(x) -> float:
+def oracle(x, power=1) -> float:
     values = [float(v) for v in x]
+    if power == 2:
+        values = [abs(v) for v in values]
     if any(map(math.isnan, values)) or (math.inf in values and -math.inf in values):
         return math.nan
     if any(map(math.isinf, values)):
         return math.inf if math.inf in values else -math.inf
     if values and all(v == 0 and math.copysign(1, v) < 0 for v in values):
         return -0.0
-    return rounded(sum(map(Fraction, values)), *FORMATS[x.dtype.type])
+    return rounded(sum(Fraction(v) ** power for v in values), *FORMATS[x.dtype.type])
 
 
 def powers(type):
@@ -108,13 +110,43 @@ def data(type):
     yield "Rump's", rump(type)
 
 
-@pytest.mark.parametrize("type", FORMATS)
-def test_sums_have_the_bits_of_pythons_integers(type):
-    for name, values in data(type):
+def data_for_squares(type):
+    """Whose squares are half-way between two numbers, or at an end of the range, or reach far below the least number."""
+    precision, least, most = FORMATS[type]
+    source, two = random.Random(9), lambda e: math.ldexp(1.0, e)
+    yield from data(type)
+    root = two(most // 2)
+    yield "an infinity", [root]
+    yield "the last finite one", [float(np.nextafter(type(root), type(0)))]
+    yield "overflow of many", [root / 4] * 3000
+    yield "NaN among large ones", [root, math.nan]
+    # n squares of 2^e: half of the least number; e such that n is a power of two, and with one more or less of any size.
+    e = (least - 11) // 2
+    n = 2 ** (least - 1 - 2 * e)
+    for name, values in (("", [two(e)] * n), (", less", [two(e)] * (n - 1)), (", more", [*[two(e)] * n, two(least)])):
+        yield f"half of the least number{name}", values
+    yield "many of the least number", [two(least)] * 5000
+    # (1 + 2^-k)^2 = 1 + 2^(1 - k) + 2^-2k: half-way bits far below, and one that decides.
+    k = precision // 2 + 1
+    for more in ([], [two(least)], [two(-precision)]):
+        yield f"close to half-way {len(more)}", [1 + two(-k), *more]
+        yield f"half-way {len(more)}", [two(precision // 2), *[two(-1)] * (2 if precision % 2 else 1), *more]
+    for low, high in ((least, least // 2), (least // 2 - 8, least // 2 + 8), (-8, 8), (most // 2 - 20, most // 2 - 7),
+                      (least, most // 2 - 7)):
+        yield f"from 2^{low} on", [math.ldexp(source.uniform(1, 1.99), source.randrange(low, high)) for _ in range(4000)]
+
+
+CASES = [(function, type) for function in ("exact_sum", "exact_sum_of_squares") for type in FORMATS]
+
+
+@pytest.mark.parametrize("function, type", CASES)
+def test_sums_have_the_bits_of_pythons_integers(function, type):
+    squares = function == "exact_sum_of_squares"
+    for name, values in data_for_squares(type) if squares else data(type):
         x = np.array(values, type)
-        want = type(oracle(x))
+        want = type(oracle(x, 2 if squares else 1))
         for seed in range(3):  # in any order
-            got = reductio.exact_sum(x)
+            got = getattr(reductio, function)(x)
             assert got.dtype == type
             assert got.tobytes() == want.tobytes() or (np.isnan(got) and np.isnan(want)), (name, got, want)
             x = np.random.default_rng(seed).permutation(x)

@@ -1,4 +1,4 @@
-"""reductio.sum and exact_sum: the project's own sums on arrays of torch, CuPy and whoever speaks __cuda_array_interface__."""
+"""reductio.sum, exact_sum and exact_sum_of_squares: the project's own sums on arrays of torch, CuPy and whoever speaks __cuda_array_interface__."""
 
 from __future__ import annotations
 
@@ -27,16 +27,26 @@ def exact_sum(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
 
     Arguments and result are those of `sum`. `x` may also be a contiguous array of numpy; then a number of its type
     returns, added up by one thread, and there is no `out` and no stream."""
+    return _exact("exact_sum", x, out, stream)
+
+
+def exact_sum_of_squares(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
+    """The same of the squares, none of which is rounded before it is added."""
+    return _exact("exact_sum_of_squares", x, out, stream)
+
+
+def _exact(function: str, x: Any, out: Any, stream: int | None) -> Any:
     if hasattr(x, "__array_interface__") and not hasattr(x, "__cuda_array_interface__"):
         if out is not None or stream is not None:
             raise Error("the exact sum of an array in host memory returns; it takes no out= and no stream=")
         type = _arrays.NAMES.get(str(x.dtype))
         if type not in EXACT:
-            raise Error(f"exact_sum takes f32 and f64; the array has {x.dtype}")
+            raise Error(f"{function} takes f32 and f64; the array has {x.dtype}")
         if not x.flags.c_contiguous:
             raise Error("the array is not contiguous; x.copy() is")
-        return x.dtype.type(library().reductio_exact_sum_on_host(x.ctypes.data, x.size, x.itemsize))
-    return _summed("reductio_exact_sum", EXACT, x, out, stream)
+        squares = function == "exact_sum_of_squares"
+        return x.dtype.type(library().reductio_exact_sum_on_host(x.ctypes.data, x.size, x.itemsize, squares))
+    return _summed(f"reductio_{function}", EXACT, x, out, stream)
 
 
 EXACT = ("f32", "f64")
