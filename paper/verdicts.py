@@ -30,6 +30,7 @@ VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(rs.VERD
 WORST_FIRST = (REVERSED, UNDECIDED, NEAR, NONE, MIXED, WEAKER, HOLDS)  # a claim's verdict is the worst of its tests'
 OPEN = NEAR, UNDECIDED
 NEAR_BY = 1.02  # an interval across a threshold that goes no further beyond it is near it
+FEW_SAMPLES = 7  # the least that a run takes
 LARGE = 2**28
 BESIDES = "; "  # what a reason says after it the paper's table leaves out
 NEXT_TEST = " | "  # between the reasons of a claim's tests
@@ -165,8 +166,22 @@ def threshold_of(test: dict) -> str:
 def judge_ratio(results: Results, test: dict, n: int) -> Found:
     c = contrast(results, test["contrast"], n)
     verdict, why = decide(c.low, c.high, test["effect"], test["expects"], test.get("told"))
+    if (samples := fewest_samples(results, c, test, n)) <= FEW_SAMPLES:
+        why += f"; a call has {samples:.0f} samples"
     part = "end to end less the device part, " if contrasts.asked()[c.name].points[0][2:] == ["rest"] else ""
     return Found(verdict, f"{why} ({part}{c.experiment}.csv)", c.value, c.low, c.high, threshold_of(test))
+
+
+def fewest_samples(results: Results, c: Contrast, test: dict, n: int) -> float:
+    """Of the two calls of a speedup; infinite where that is not known."""
+    found = [math.inf]
+    for call in (test["base"], test["variant"]):
+        try:
+            rows = results.rows(c.experiment, call, n=n, status="ok")
+        except rs.Absent:
+            continue
+        found += rows["n_samples"].dropna().tolist()
+    return min(found)
 
 
 def limited(test: dict, value: float, why: str) -> Found:

@@ -93,10 +93,18 @@ def comparison(folder: Path) -> str:
 
 
 def claims(folder: Path) -> str:
-    """Each claim with the document's own figure, the ratio at the document's own size and at 2^28, and the verdict."""
-    table = pd.read_csv(folder / "verdicts.csv", keep_default_na=False, dtype=str)
+    """Each claim with the document's own figure, the ratio at the document's own size, that of other cards, the ratio at
+    2^28, and the verdict."""
+    def read(of: Path) -> pd.DataFrame:
+        found = pd.read_csv(of, keep_default_na=False, dtype=str)
+        return found.assign(block=(found["role"] != "step").cumsum())  # a claim's tests, where it has several, follow it
+
+    def blocks_of(whole: pd.DataFrame, claim: str) -> dict[str, pd.DataFrame]:
+        return {of["role"].iloc[0]: of for _, of in whole[whole["claim"] == claim].groupby("block")}
+
+    here = folder.resolve() / "verdicts.csv"
+    table, cards = read(here), [read(p) for p in sorted(here.parents[1].glob("*/verdicts.csv")) if p != here]
     notes = {c["id"]: c.get("note") for c in json.loads((ROOT / "paper" / "claims.json").read_text())["claims"]}
-    table["block"] = (table["role"] != "step").cumsum()  # a claim's tests, where it has several, follow it
 
     def ratios(of: pd.DataFrame) -> str:
         tests = of[of["role"] == "step"] if "step" in set(of["role"]) else of
@@ -113,7 +121,7 @@ def claims(folder: Path) -> str:
 
     rows = []
     for claim in dict.fromkeys(table["claim"]):
-        blocks = {of["role"].iloc[0]: of for _, of in table[table["claim"] == claim].groupby("block")}
+        blocks = blocks_of(table, claim)
         own, large = blocks["claim"], blocks.get("large", table.iloc[:0])
         first = own.iloc[0]
         others = [f"at 2^{int(n).bit_length() - 1}: {v}" for n, v in zip(large["n"][:1], large["verdict"])]
@@ -123,10 +131,12 @@ def claims(folder: Path) -> str:
         if len(large) and first["verdict"] == "mixed" == large["verdict"].iloc[0]:  # each size says where it holds
             why += f". At 2^{int(large['n'].iloc[0]).bit_length() - 1}: {large['reason'].iloc[0]}"
         figure = "; ".join(filter(None, [first["text_figure"], notes[claim]]))
-        rows.append([claim, first["statement"], figure, ratios(own), ratios(large),
+        there = [blocks_of(card, claim)["claim"] for card in cards]
+        elsewhere = [ratios(of).partition(" [")[0] for of in there if of["ratio"].tolist() != own["ratio"].tolist()]
+        rows.append([claim, first["statement"], figure, ratios(own), "; ".join(filter(None, elsewhere)), ratios(large),
                      "; ".join([f"**{first['verdict']}**", *others]), why])
-    return markdown(["", "claim", "the document's figure", "ratio", "at 2^28", "verdict", "why"],
-                    [[field.replace("|", r"\|") for field in row] for row in rows], "lllrrll")
+    return markdown(["", "claim", "the document's figure", "ratio", "other cards", "at 2^28", "verdict", "why"],
+                    [[field.replace("|", r"\|") for field in row] for row in rows], "lllrrrll")
 
 
 def tuned(folder: Path) -> str:

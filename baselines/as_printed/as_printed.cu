@@ -4,8 +4,9 @@
 ///   build/bin/as_printed out/results/MACHINE        # writes as-printed.csv and copies.csv there
 ///
 /// twopass, claim T1: the last warp may be unrolled without barriers, since a warp runs in lock-step, if the pointer is
-/// volatile (`volatile_tail`). Claim T7: a block's size must be a multiple of 32 (`rolled_tree`). unroll and levels
-/// have the same tail. Many blocks add up other numbers each, and each block's sum is compared with one by atomics.
+/// volatile (`volatile_tail`). Claim T7: a block's size must be a multiple of 32 (`rolled_tree`). unroll has the same
+/// tail in global memory (`global_tail`); that of levels begins at 64 threads, which on this GPU are two warps
+/// (`two_warp_tail`). Many blocks add up other numbers each, and each block's sum is compared with one by atomics.
 ///
 /// levels, claim L9: where the CPU finishes, blocks must be few, since copying over the bus costs. Copies of so many
 /// bytes to ordinary (pageable) and to page-locked memory, by the host's clock, interleaved. `over_quarter` is the time
@@ -23,6 +24,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -59,6 +61,32 @@ struct VolatileTail {
   }
 };
 
+/// The same in the block's part of global memory.
+struct GlobalTail : VolatileTail {
+  static constexpr const char* name = "global_tail";
+};
+
+/// From 64 threads on, no barrier. `buffer` has 128 elements at least.
+struct TwoWarpTail {
+  static constexpr const char* name = "two_warp_tail";
+  static __device__ void add_up(int* buffer) {
+    for (unsigned i = blockDim.x >> 1; i > 64; i >>= 1) {
+      if (threadIdx.x < i) buffer[threadIdx.x] += buffer[threadIdx.x + i];
+      __syncthreads();
+    }
+    if (threadIdx.x < 64) {
+      volatile int* sums = buffer;
+      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 64];
+      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 32];
+      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 16];
+      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 8];
+      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 4];
+      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 2];
+      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 1];
+    }
+  }
+};
+
 /// The tree in a loop, with a barrier at each level.
 struct RolledTree {
   static constexpr const char* name = "rolled_tree";
@@ -71,10 +99,13 @@ struct RolledTree {
 };
 
 /// Counts the blocks whose tree gives another sum than atomics. Launch: any grid, blocks of 16 threads or more.
+/// `memory` has 1024 elements for each block of a GlobalTail.
 template <class Tree>
-__global__ void count_wrong(unsigned long long* wrong, unsigned seed) {
-  __shared__ int buffer[1024];
+__global__ void count_wrong(unsigned long long* wrong, unsigned seed, int* memory) {
+  __shared__ int shared[std::is_same_v<Tree, GlobalTail> ? 1 : 1024];
   __shared__ int right;
+  int* buffer = shared;
+  if constexpr (std::is_same_v<Tree, GlobalTail>) buffer = memory + std::size_t{1024} * blockIdx.x;
   const int mine = static_cast<int>(element(blockIdx.x, threadIdx.x, seed));
   if (threadIdx.x == 0) right = 0;
   for (unsigned i = threadIdx.x; i < 1024; i += blockDim.x) buffer[i] = 0;
@@ -99,11 +130,11 @@ std::string now() {
 }
 
 template <class Tree>
-void try_tree(std::ofstream& csv, const std::string& gpu, unsigned block, unsigned long long* wrong) {
-  constexpr unsigned grid = 1U << 20;
-  constexpr unsigned launches = 32;
+void try_tree(std::ofstream& csv, const std::string& gpu, unsigned block, unsigned long long* wrong,
+              int* memory = nullptr) {
+  const unsigned grid = memory ? 1U << 16 : 1U << 20, launches = memory ? 512 : 32;
   check(cudaMemset(wrong, 0, sizeof *wrong), "memset");
-  for (unsigned seed = 0; seed < launches; ++seed) count_wrong<Tree><<<grid, block>>>(wrong, seed * 77777U);
+  for (unsigned seed = 0; seed < launches; ++seed) count_wrong<Tree><<<grid, block>>>(wrong, seed * 77777U, memory);
   check(cudaGetLastError(), Tree::name);
   unsigned long long counted = 0;
   check(cudaMemcpy(&counted, wrong, sizeof counted, cudaMemcpyDeviceToHost), Tree::name);
@@ -200,6 +231,11 @@ void run(const std::string& folder) {
     try_tree<VolatileTail>(printed, gpu.name, block, wrong);
   for (const unsigned block : {16U, 32U, 64U, 96U, 160U, 192U, 256U})
     try_tree<RolledTree>(printed, gpu.name, block, wrong);
+  int* memory = nullptr;
+  check(cudaMalloc(&memory, sizeof(int) << 26), "cudaMalloc");
+  for (const unsigned block : {64U, 256U, 1024U}) try_tree<GlobalTail>(printed, gpu.name, block, wrong, memory);
+  for (const unsigned block : {128U, 256U, 1024U}) try_tree<TwoWarpTail>(printed, gpu.name, block, wrong);
+  check(cudaFree(memory), "cudaFree");
   check(cudaFree(wrong), "cudaFree");
   time_copies(copies, gpu.name);
   if (!printed.flush() || !copies.flush()) throw std::runtime_error(folder + " is full");

@@ -5,7 +5,8 @@
 ///   build/bin/vector_add out/results/MACHINE        # writes vector_add.csv and its raw samples there
 ///   build/bin/vector_add out/here 6 2^10            # fewer passes than 48, and other sizes
 ///
-/// Rows and samples are as an experiment's. `operation` says sum, because each row has one: nothing is added up. Of the
+/// g++ and clang++, as far as CMake finds them, compile the loops at -O0 to -O3; all are timed in the same rounds. Rows
+/// and samples are as an experiment's. `operation` says sum, because each row has one: nothing is added up. Of the
 /// loops (baselines/host_loops.h) host/add-plain takes one element a turn, host/add-unroll2 two, as in twopass, and
 /// host/add-unroll4 four, as in unroll. n counts the elements of b and c together. Vectors are warm, and new in each
 /// pass. 200 and 2000 are the examples of the documents: vectors of 100 and 1000 elements.
@@ -33,6 +34,12 @@
 #include "measure/timing/host_clock.h"
 
 namespace reductio {
+
+// REDUCTIO_LOOPS: LOOP(gcc, O2) and so on, each of what CMake had compiled of baselines/host_loops.cpp.
+#define LOOP(compiler, level) HostVectorAdd compiler##_##level(HostAdd, ElementType);
+REDUCTIO_LOOPS
+#undef LOOP
+
 namespace {
 
 constexpr double least_interval_s = 20e-6;
@@ -41,14 +48,14 @@ constexpr std::size_t short_vectors = 1U << 12;
 constexpr int rounds_of_a_pass = 2;
 
 struct Level {
-  const char* name;
+  const char *compiler, *name;
   HostVectorAdd (*pick)(HostAdd, ElementType);
 };
-constexpr Level levels[] = {{"O0", host_loop_O0},
-                            {"O1", host_loop_O1},
-                            {"O2", host_loop_O2},
-                            {"O3", host_loop_O3},
-                            {"O3-fast-math", host_loop_O3_fast_math}};
+constexpr Level levels[] = {
+#define LOOP(compiler, level) {#compiler, #level, compiler##_##level},
+    REDUCTIO_LOOPS
+#undef LOOP
+};
 struct Loop {
   const char* name;
   HostAdd how;
@@ -72,7 +79,7 @@ struct Adds {
         point.variant = loop.name;
         point.device = DeviceKind::cpu;
         point.problem = p;
-        point.settings = std::string("opt=") + level.name;
+        point.settings = fmt::format("compiler={};level={}", level.compiler, level.name);
         point.timing_mode = TimingMode::end_to_end;
         point.cache_state = CacheState::warm;
         point.dataset = "random";
@@ -159,6 +166,7 @@ int run(const std::vector<std::string>& arguments) {
     }
     results.append(outcome.rows, outcome.samples_csv);
   }
+  results.entry()["host_compilers"] = REDUCTIO_COMPILERS;
   results.entry()["ended_utc"] = utc_now();
   results.write_machine();
   fmt::print("{}\n", results.csv_path().string());

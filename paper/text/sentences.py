@@ -243,9 +243,14 @@ SENTENCES = [
         "releases", pair="adjacent", same_code="yes")["verdict"]) & {"FASTER", "SLOWER"}),
     said("No sum became much slower", lambda d: pairs(d, verdict="SLOWER")["speedup"].min() > 0.96),
     said("The fastest kernels come with a slow call", lambda d: replay(d, 2**24).idxmin() == "torch/compile"),
-    said("up to -O2 unrolling by hand gains", lambda d: min(gains(d, 200, "U7.O0", "U7.O1", "U7.O2")) > 1.05),
-    said("makes vectors of the plain loop, unrolling by four loses",
-         lambda d: of_host(d, "O3") == 4 and d.contrast("U7.O3", 200).high < 1),
+    said(r"with \id{g++} unrolling by hand gains up to -O2", lambda d: min(gains(
+        d, 200, *(f"U7.{build}O{level}" for build in ("", "gcc-") for level in range(3)))) > 1.05),
+    said("it makes vectors of the plain loop, and unrolling gains nothing", lambda d: of_host(d, "O3") == 4 and all(
+        d.contrast(f"U7.{build}O3", 200).high < 1.05 for build in ("", "gcc-"))),
+    said("makes vectors from -O2 on, and unrolling by four takes more than twice as long",
+         lambda d: max(gains(d, 200, "U7.clang-O2", "U7.clang-O3")) < 0.5),
+    said("Another build of the same loops gives other ratios", lambda d: d.contrast("U7.O3", 200).high
+         < d.contrast("U7.gcc-O3", 200).low and d.contrast("U7.O2", 200).high < d.contrast("U7.gcc-O2", 200).low),
     said("The machine code has the additions in a straight line", lambda d: not d.rows("as-printed", kernel="volatile_tail")[
         "wrong"].any()),
     said("takes as long on the device", lambda d: all(abs(r - 1) < 0.05 for r in first(d, "cub/sum", "device"))),

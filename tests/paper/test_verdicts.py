@@ -173,8 +173,7 @@ def judged(folder) -> dict[tuple[str, str], dict]:
     ("U0", dict(U0a=1.8, U0b=1.3), vd.HOLDS), ("U0", dict(U0a=1.8, U0b=1.05), vd.WEAKER), ("U0", dict(U0a=0.8, U0b=1.3), vd.REVERSED),
     ("U0", dict(U0a=1.8, U0b=None), vd.UNDECIDED), ("U3", dict(U3a=1, U3b=0.98), vd.HOLDS), ("U3", dict(U3a=1.1, U3b=1), vd.REVERSED),
     ("U2", dict(U2b=1.75), vd.HOLDS), ("U2", dict(U2b=1.1), vd.WEAKER), ("L3", dict(L3c=1.1), vd.NEAR),
-    ("T5", {f"T5.O{k}": 1.5 if k < 3 else 1 for k in range(4)}, vd.MIXED),
-    ("U7", {f"U7.O{k}": 1 for k in range(4)}, vd.HOLDS)])
+    ("L3", dict(L3c=1.05), vd.NONE)])
 def test_contrasts_force_each_verdict(tmp_path, claim, of, verdict):
     found = judged(folder_of(tmp_path / "m", of))
     for role, which in ((vd.CLAIM, 0), (vd.AT_LARGE, 1)):
@@ -184,6 +183,29 @@ def test_contrasts_force_each_verdict(tmp_path, claim, of, verdict):
         row, test = found[claim, vd.CLAIM], of_claim(claim)[0]
         assert row["ratio"] == ratio and row["ci_low"] == pytest.approx(0.99 * ratio) and row["variant"] == test["variant"]
         assert f"{contrasts.asked()[name].group['experiments'][0]}.csv)" in row["reason"] or verdict == vd.UNDECIDED
+
+
+BUILDS = [f"{compiler}-O{level}" for compiler in ("gcc", "clang") for level in range(4)]
+
+
+def test_unrolling_on_the_cpu_is_judged_for_each_compiler_and_level(tmp_path):
+    of = {f"{claim}.{b}": ratio for b in BUILDS for claim, ratio in
+          (("T5", 1.5 if b in ("gcc-O0", "gcc-O1") else 0.8), ("U7", 1.5 if b == "clang-O0" else 1))}
+    found = judged(folder_of(tmp_path / "m", of))
+    assert found["T5", vd.CLAIM]["verdict"] == found["U7", vd.CLAIM]["verdict"] == vd.MIXED
+    assert found["T5", vd.CLAIM]["reason"].startswith("holds at gcc-O0 and gcc-O1 level; reversed at gcc-O2, gcc-O3, clang-O0")
+    assert found["U7", vd.CLAIM]["reason"].endswith("reversed at clang-O0 level")
+    assert found["T5", vd.CLAIM]["n"] == 2000 and found["U7", vd.CLAIM]["n"] == 200 and ("T5", vd.AT_LARGE) not in found
+
+
+def test_a_call_of_few_samples_is_told(tmp_path):
+    row = synthetic.cpu_rows(types=("i32",), sizes=[2000])[0]
+    rows = [row | dict(experiment="vector_add", variant=f"host/add-{loop}", settings=f"compiler=gcc;level={level}", n_samples=count)
+            for loop in ("plain", "unroll2") for level, count in (("O2", 7), ("O3", 8))]
+    folder = folder_of(tmp_path / "m", vector_add=rows)
+    write_contrasts(folder, {f"T5.{b}": 1.5 for b in BUILDS})
+    reasons = vd.verdicts(rs.Results(folder)).query("claim == 'T5' and role == 'step'")["reason"]
+    assert ["7 samples" in reason for reason in reasons] == [b == "gcc-O2" for b in BUILDS]
 
 
 LOADS = (2, 4, 8, 16, 32, 64)

@@ -48,9 +48,11 @@ def test_a_mixed_claim_says_at_each_size_where_it_holds(tmp_path):
             *(blank | dict(role="step", n=2**20, verdict="holds", ratio=r, ci_low=r, ci_high=r, base="a/b", variant="a/c")
               for r in (0.8, 1, 0.9, 0.95)),
             blank | dict(role="large", n=2**28, reason="holds at 4 loads")]
-    synthetic.write_csv(tmp_path / "verdicts.csv", rows)
-    row = summary.claims(tmp_path).splitlines()[-1]
-    assert "| 0.800 to 1.00 |" in row and row.endswith("| holds at 64 loads. At 2^28: holds at 4 loads |")
+    for folder, most in (("here", 1), ("there", 0.99)):
+        (tmp_path / folder).mkdir()
+        synthetic.write_csv(tmp_path / folder / "verdicts.csv", [row | ({"ratio": most} if row["ratio"] == 1 else {}) for row in rows])
+    row = summary.claims(tmp_path / "here").splitlines()[-1]
+    assert "| 0.800 to 1.00 | 0.800 to 0.990 |" in row and row.endswith("| holds at 64 loads. At 2^28: holds at 4 loads |")
 
 
 def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
