@@ -399,8 +399,9 @@ def verdicts(results: Results) -> pd.DataFrame:
                 for of in zip(found, there, sizes):
                     add(STEP, *of)
             for test in beside:
-                if len(test["n"]) > which:
-                    add(BESIDE, judge(results, test, test["n"][which]), test, test["n"][which])
+                if at_size([test], which):
+                    n = None if test["kind"] in OF_NO_SIZE else test["n"][which]
+                    add(BESIDE, judge(results, test, test["n"][which]), test, n)
     return pd.DataFrame(rows, columns=rs.VERDICTS.names).astype({"n": "Int64"})
 
 
