@@ -7,6 +7,7 @@ import json
 import pandas as pd
 
 from facts import H100, Fact, agreement, differ, pairs, same_code
+from figures.index import speeds
 from results import Results
 
 
@@ -212,6 +213,9 @@ SENTENCES = [
     said(r"$2^{20}$ elements, and 512 gain", lambda d: [loads(d, n) for n in (2**20, 2**28)] == [4, 512]),
     said("the fastest kernel of the documents falls from",
          lambda d: fastest(d, "comparison", 2**28, "multiblock/last-block-warp")),
+    said(r"\id{int64\_t} is nearly as fast as \id{int} in all but two kernels of \id{squares}", lambda d: {
+        name for name, of in speeds(d, "f32").items() if min(of["i64", n][0] for n in (2**20, 2**28)) < 0.95} == {
+            "squares/multi-block", "squares/multi-block-tree"}),
     said("Shifts in place of divisions compile to the same code (T6)", lambda d: same_code(d, compiler="nvcc")),
     said(r"that is as fast as two launches", lambda d: all(abs(g - 1) < 0.02 for g in gains(d, None, "M2a"))),
     said("Atomics finish fastest as long as few blocks contend",
