@@ -496,11 +496,11 @@ FACTS = [
         rows["ratio_high"].max()], OF_PEERS),
     Fact(WHICH, "`tuned` and CUB take less than 1 % longer into a `double`", lambda d: max(
         longer(d, f"{v} wide_sum", v) for v in ("tuned/sum", "cub/sum")) < 1.01, OF_FRONTIER),
-    Fact(WHICH, "Double-double takes <2.0> % longer than plain at 2^28", lambda d: 100 * (
+    Fact(WHICH, "Double-double takes <2> % longer than plain at 2^28", lambda d: 100 * (
         longer(d, "compensated/double-double", "compensated/plain") - 1), OF_FRONTIER),
     Fact(WHICH, "Pairwise takes <12> % longer", lambda d: 100 * (
         longer(d, "compensated/pairwise", "compensated/plain") - 1), OF_FRONTIER),
-    Fact(WHICH, "double-double takes <0.3> % longer than plain.", lambda d: 100 * (
+    Fact(WHICH, "double-double takes <0.4> % longer than plain.", lambda d: 100 * (
         longer(d, "compensated/double-double", "compensated/plain", "f64") - 1), OF_FRONTIER),
     Fact(WHICH, "On random data they take <2.2> % longer than `tuned` in `float` and <2.5> % in `double`", lambda d: [
         100 * (longer(d, "exact/sum", "tuned/sum", kind) - 1) for kind in ("f32", "f64")], OF_FRONTIER),

@@ -284,7 +284,8 @@ def picture(name: str):
 # What draws each picture, and from which files.
 PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "catalog.csv", "machine.json")),
             "docs/tuned.png": (picture("tuned"), ("tuned.csv", "machine.json")),
-            "docs/peers.png": (picture("peers"), ("peers.csv",)), "docs/frontier.png": (picture("frontier"), ("frontier.csv",))}
+            "docs/peers.png": (picture("peers"), ("peers.csv",)), "docs/frontier.png": (picture("frontier"), ("frontier.csv",)),
+            "docs/exact.png": (picture("exact"), ("frontier.csv",))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from results import Contrast, Results
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
 # like are what they lead to over the first kernel, "ladder.S2.time" its time.
-STEPS = {"squares": "S1 S2 S3 S4", "twopass": "T1 T2", "unroll": "U0a U0b U1a U1b U1c U2b U3a U3b", "levels": "L3a L4a",
+STEPS = {"squares": "S1 S2 S3 S4", "twopass": "T1 T2", "unroll": "U0a U0b U1a U1b U1c U2b U3a U3b", "levels": "L3c L4a",
          "multiblock": "M1a M2a M3"}
 COLUMNS = (("squares", "twopass", "multiblock"), ("unroll", "levels"))
 EXPERIMENTS = {"unroll": "unrolling"}  # others are named as their documents

@@ -92,7 +92,7 @@ def caption(results: Results) -> str:
                  rf"{FIRST_OTHERWISE}: another verdict by the tests as first set. "
                  rf"T5 and U7 are of the CPU, at other sizes. ")
     return ("What the documents claim, and what becomes of it. Figures of the documents are theirs, on their hardware. "
-            + judged_by + r"Appendix~\ref{sec:mended} lists what was changed of a test after there were data.")
+            + judged_by + r"Table~\ref{tab:changes} lists what was changed of a test after there were data.")
 
 
 def before_and_after(table: pd.DataFrame | None) -> list[tuple[dict, list[tuple[str, str, str]]]]:
