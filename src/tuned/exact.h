@@ -396,6 +396,34 @@ struct ExactResult {
   GlobalPtr<double> twice;
   GlobalPtr<std::int64_t> partial;  ///< exact::words of them
 
+  /// exact::rounding() of at most three digits without its two loops: as a whole number of 128 bits.
+  template <class Digit>
+  static __device__ std::uint64_t rounding(exact::Format format, int from, int to, const Digit& digit) {
+    if (to - from > 3) return exact::rounding(format, from, to, digit);
+    const auto at = [&](int i) {
+      const std::int64_t own = digit(i < to ? i : from);
+      return i < to ? own : 0;
+    };
+    const std::int64_t first = at(from), second = at(from + 1) + (first >> exact::digit_bits),
+                       third = at(from + 2) + (second >> exact::digit_bits);
+    constexpr std::int64_t most = std::int64_t{1} << 47;
+    if (third >= most || third <= -most) return exact::rounding(format, from, to, digit);
+    const auto middle = static_cast<std::uint64_t>(second & exact::digit_mask);
+    std::uint64_t low = static_cast<std::uint64_t>(first & exact::digit_mask) | middle << 40,
+                  high = (middle >> 24) + (static_cast<std::uint64_t>(third) << 16);
+    const bool negative = third < 0;
+    if (negative) {
+      low = ~low + 1;
+      high = ~high + (low == 0);
+    }
+    if ((low | high) == 0) return 0;
+    const int lead = high != 0 ? __clzll(static_cast<long long>(high)) : 64 + __clzll(static_cast<long long>(low));
+    const std::uint64_t bits = lead == 0 ? high : lead < 64 ? high << lead | low >> (64 - lead) : low << (lead - 64),
+                        rest = lead < 64 ? low << lead : 0;
+    const int unit = exact::lowest + exact::digit_bits * from + 64 - lead;
+    return exact::rounded_bits(format, negative, bits, unit, rest != 0);
+  }
+
   /// The place for a second result, behind the first.
   __device__ ExactResult second() const {
     return {single ? single + 1 : single, twice ? twice + 1 : twice, partial ? partial + exact::words : partial};
@@ -435,7 +463,7 @@ struct ExactResult {
     if (specials != 0) {
       bits = exact::special_bits(format, (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
     } else {
-      bits = exact::rounding(format, from, to, [&](int i) {
+      bits = rounding(format, from, to, [&](int i) {
         std::int64_t own = digit[0];
         for (int k = 1; k < per_lane; ++k) own = (i - base) / 32 == k ? digit[k] : own;
         return __shfl_sync(whole_warp, own, (i - base) % 32);
@@ -599,10 +627,12 @@ __device__ uint4 with_ends(const Share<In>& in, unsigned t, const uint4& instead
   return bits;
 }
 
-/// Blocks take tiles of four vectors a thread in turn; all threads share what is less than a round.
+inline constexpr unsigned exact_block = block_of(Reading::strided);
+
+/// Blocks take tiles of `vectors` vectors a thread in turn; all threads share what is less than a round.
+template <int vectors>
 struct ExactTiles {
-  static constexpr unsigned block = block_of(Reading::strided);
-  static constexpr int vectors = 4;
+  static constexpr unsigned block = exact_block;
 
   /// Calls take(v) in all threads, with -0 for what there is not. Ahead: a tile is under way while the one before is
   /// added up.
@@ -655,30 +685,35 @@ struct ExactTiles {
   }
 };
 
-/// The kernel. Blocks an SM must have registers for: four, or three if they read ahead or have squares.
-template <class In, class Operation, bool ahead>
-__global__ void __launch_bounds__(ExactTiles::block,
-                                  (ahead || !std::is_same<Operation, Identity>::value ? 768 : 1024) / ExactTiles::block)
+/// Blocks an SM must have registers for. Squares and elements of 16 bits, of which a vector has most, need more.
+template <class In, class Operation>
+constexpr unsigned exact_blocks_per_sm(bool ahead) {
+  const bool narrow = sizeof(In) == 2;
+  return ahead && narrow ? 2 : ahead || narrow || !std::is_same<Operation, Identity>::value ? 3 : 4;
+}
+
+/// The kernel. One vector a thread and tile where that is all there is.
+template <class In, class Operation, int vectors, bool ahead>
+__global__ void __launch_bounds__(exact_block, exact_blocks_per_sm<In, Operation>(ahead))
 add_exactly(const Share<In> in, const ExactFinish finish) {
-  constexpr int vectors = ExactTiles::vectors;
   constexpr bool moments = std::is_same<Operation, Moments>::value;
   using First = ExactWarp<In, std::conditional_t<moments, Identity, Operation>, vectors>;
   using Second = ExactWarp<In, Square, vectors>;  // of moments
-  constexpr unsigned warps = ExactTiles::block / 32, bins_each = moments ? Second::bins : First::bins;
+  constexpr unsigned warps = exact_block / 32, bins_each = moments ? Second::bins : First::bins;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const SharedPtr<int> bins = device::shared_array<int, warps * bins_each>() + threadIdx.x / 32 * bins_each;
   First first(bins);
   if constexpr (moments) {
     Second second(bins);  // each tile leaves the bins to the next
-    ExactTiles::each<ahead>(in, [&](const uint4 (&v)[vectors]) {
+    ExactTiles<vectors>::template each<ahead>(in, [&](const uint4 (&v)[vectors]) {
       first.add(v);
       second.add(v);
     });
     finish.template end<0, warps>(first);
     finish.template end<1, warps>(second);
   } else {
-    ExactTiles::each<ahead>(in, [&](const uint4 (&v)[vectors]) { first.add(v); });
+    ExactTiles<vectors>::template each<ahead>(in, [&](const uint4 (&v)[vectors]) { first.add(v); });
     finish.template end<0, warps>(first);
   }
 }
@@ -737,25 +772,30 @@ class ExactReduction {
     launch.overlaps = overlaps_;
     const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), SIZE_MAX);
     const ExactFinish finish{workspace, exact_result(out), n_ == 0};
-    if (ahead_)
-      device::launch<add_exactly<In, Operation, true>>(launch, share, finish);
-    else
-      device::launch<add_exactly<In, Operation, false>>(launch, share, finish);
+    if constexpr (results == 1)  // moments have no registers for it
+      if (ahead_) return device::launch<add_exactly<In, Operation, 4, true>>(launch, share, finish);
+    if constexpr (!squares)
+      if (n_ * sizeof(In) <= std::size_t{16} * shape_.grid * exact_block)
+        return device::launch<add_exactly<In, Operation, 1, false>>(launch, share, finish);
+    device::launch<add_exactly<In, Operation, 4, false>>(launch, share, finish);
   }
 
   LaunchShape shape() const { return shape_; }
 
  private:
-  /// Above 48 MiB three blocks an SM read ahead: four have no registers for it, nor for squares.
+  /// Above 48 MiB blocks read ahead.
   static bool reads_ahead(std::size_t bytes, const Gpu& gpu) { return bytes > row(gpu, 48); }
-  static bool few_registers(std::size_t bytes, const Gpu& gpu) { return squares || reads_ahead(bytes, gpu); }
   /// An H200's sizes, as in launch_table.h.
   static std::size_t row(const Gpu& gpu, std::size_t mebibytes) {
     return mebibytes * MiB * gpu.sm_count / h200.sm_count;
   }
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
+    // Up to 1 MiB two blocks an SM read all with one vector a thread.
+    if (!choice.fixed && !squares && bytes > 16 * KiB && bytes <= row(gpu, 1)) choice.vectors_per_thread = 1;
     if (!choice.fixed)
-      choice.most_blocks = bytes <= 16 * KiB ? 0 : bytes <= row(gpu, 8) ? 2 : few_registers(bytes, gpu) ? 3 : 4;
+      choice.most_blocks = bytes <= 16 * KiB      ? 0
+                           : bytes <= row(gpu, 8) ? 2
+                                                  : exact_blocks_per_sm<In, Operation>(reads_ahead(bytes, gpu));
     choice.fixed = true;
     choice.reading = Reading::strided;
     LaunchShape shape = launch_shape(bytes, FinishedBy::words, gpu, choice);

@@ -45,6 +45,29 @@ REDUCTIO_ON_BOTH constexpr Format format_of() {
   return {std::numeric_limits<T>::digits, std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits};
 }
 
+/// The bits of +-(bits + rest) * 2^unit_of_bits, rounded to nearest, ties to even. Bit 63 of `bits` is set, `rest` is
+/// below 1, and not 0 if any_rest.
+REDUCTIO_ON_BOTH inline std::uint64_t rounded_bits(Format format, bool negative, std::uint64_t bits, int unit_of_bits,
+                                                   bool any_rest) {
+  int unit = unit_of_bits + 64 - format.precision;  // of the result
+  if (unit < format.least) unit = format.least;
+  const int shift = unit - unit_of_bits;
+  std::uint64_t kept = 0;
+  if (shift <= 64) {
+    kept = shift < 64 ? bits >> shift : 0;
+    const bool half = (bits >> (shift - 1) & 1) != 0,
+               more = (bits & ((std::uint64_t{1} << (shift - 1)) - 1)) != 0 || any_rest;
+    if (half && (more || (kept & 1) != 0)) ++kept;
+  }
+  // A mantissa that was rounded up to 2^precision raises the exponent by itself.
+  const int places = format.precision - 1, exponents = format.precision == 53 ? 0x7ff : 0xff,
+            sign = format.precision == 53 ? 63 : 31;
+  const std::uint64_t infinity = static_cast<std::uint64_t>(exponents) << places;
+  std::uint64_t out = (static_cast<std::uint64_t>(unit - format.least) << places) + kept;
+  if (out > infinity) out = infinity;
+  return static_cast<std::uint64_t>(negative) << sign | out;
+}
+
 /// The bits of the sum of digit(i) * 2^(40 i - 2160) for `from` <= i < `to`, rounded to nearest, ties to even; of zero
 /// +0. Whole numbers only, so no rounding mode changes it. |digit(i)| < 2^62.
 #ifdef __CUDACC__
@@ -90,24 +113,7 @@ REDUCTIO_ON_BOTH std::uint64_t rounding(Format format, int from, int to, const D
     bits |= mid << (lead - digit_bits) | end >> (2 * digit_bits - lead);
     dropped = end & ((std::uint64_t{1} << (2 * digit_bits - lead)) - 1);
   }
-  const int unit_of_bits = lowest + digit_bits * at - lead;
-  int unit = unit_of_bits + 64 - format.precision;  // of the result
-  if (unit < format.least) unit = format.least;
-  const int shift = unit - unit_of_bits;
-  std::uint64_t kept = 0;
-  if (shift <= 64) {
-    kept = shift < 64 ? bits >> shift : 0;
-    const bool half = (bits >> (shift - 1) & 1) != 0,
-               more = (bits & ((std::uint64_t{1} << (shift - 1)) - 1)) != 0 || dropped != 0 || below;
-    if (half && (more || (kept & 1) != 0)) ++kept;
-  }
-  // A mantissa that was rounded up to 2^precision raises the exponent by itself.
-  const int places = format.precision - 1, exponents = format.precision == 53 ? 0x7ff : 0xff,
-            sign = format.precision == 53 ? 63 : 31;
-  const std::uint64_t infinity = static_cast<std::uint64_t>(exponents) << places;
-  std::uint64_t out = (static_cast<std::uint64_t>(unit - format.least) << places) + kept;
-  if (out > infinity) out = infinity;
-  return static_cast<std::uint64_t>(negative) << sign | out;
+  return rounded_bits(format, negative, bits, lowest + digit_bits * at - lead, dropped != 0 || below);
 }
 
 /// What a sum is that is not decided by its digits.

@@ -551,9 +551,10 @@ TEST(Experiments, FrontierHasEachWayToAddUpFloatsOnEachKindOfData) {
                            "tuned/sum sum f64", "tuned/sum wide_sum f32", "levels/naive sum f32"})
     EXPECT_TRUE(datasets.contains(what)) << what;
   EXPECT_FALSE(datasets.contains("compensated/in-double sum f64"));
-  if (gpu() == DeviceKind::cuda)  // the simulated device captures no graph
+  if (gpu() == DeviceKind::cuda) {  // the simulated device captures no graph
     for (const char* what : {"exact/sum f32", "exact/sum f64", "tuned/sum f32", "tuned/sum f64"})
       EXPECT_GT(in_graphs[what].size(), 2U) << what;
+  }
   EXPECT_FALSE(in_graphs.contains("compensated/plain f32"));
   Selection integers;
   integers.types = {ElementType::i32};

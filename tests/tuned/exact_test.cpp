@@ -5,6 +5,7 @@
 #include "tuned/exact.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -281,6 +282,29 @@ TEST_P(SimExact, AnySplitIntoPartsHasTheSameBits) {
                               (on_host_parts[2] + on_host_parts[0] + on_host_parts[1]).rounded<double>()};
     for (const double got : results)
       EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : bits_of_number(got) == bits_of_number(want)) << got;
+  }
+}
+
+/// Few digits take a way of their own on the device, without loops: it rounds as the host does, whatever carries.
+TEST_P(SimExact, FewDigitsAreRoundedAsMany) {
+  std::mt19937_64 random(10);
+  const Buffer<double> twice(1);
+  const Buffer<float> single(1);
+  for (int i = 0; i < 3000; ++i) {
+    Partial sum;
+    sum.word[tuned::exact::others_word] = 1;
+    // Around the range of floats, that of doubles, and their subnormal numbers.
+    const std::size_t from = std::array{27u, 50u, 53u, 78u}[random() % 4], count = 1 + random() % 6;
+    for (std::size_t k = 0; k < count && from + k < tuned::exact::digits; ++k) {
+      const auto digit = static_cast<std::int64_t>(random() >> 1) >> random() % 62;
+      sum.word[from + k] = (random() % 4 == 0 ? digit & -(std::int64_t{1} << 30) : digit) / 2;
+      if (random() % 2 == 0) sum.word[from + k] *= -1;
+    }
+    const auto part = on_device(std::vector<Partial>{sum});
+    tuned::round_partials(GlobalPtr<const Partial>(part.ptr()), 1, twice.ptr(), nullptr);
+    tuned::round_partials(GlobalPtr<const Partial>(part.ptr()), 1, single.ptr(), nullptr);
+    ASSERT_EQ(bits_of_number(on_host(twice)[0]), bits_of_number(sum.rounded<double>())) << i;
+    ASSERT_EQ(bits_of_number(on_host(single)[0]), bits_of_number(sum.rounded<float>())) << i;
   }
 }
 
