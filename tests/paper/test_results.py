@@ -323,7 +323,7 @@ def test_contrasts_are_found_by_name_size_and_type(folder):
 
 def test_a_contrast_is_expanded_for_each_value():
     asked = contrasts.asked()
-    assert asked["levels.granularity.local.8"].calls(-1) == ["levels/local-stride:block=256,finish=atomic,granularity=8,index=document"]
+    assert asked["levels.granularity.global.8"].calls(-1) == ["levels/global-stride:block=256,finish=atomic,granularity=8,index=document"]
     assert len([name for name in asked if name.startswith("ablation.both.")]) == 12 and not any("{" in name for name in asked)
 
 
