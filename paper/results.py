@@ -299,8 +299,8 @@ def experiments_in(folder: Path) -> dict[str, Path]:
 def twin(settings: str) -> str:
     """The same choice, finishing on the host from ordinary memory where this one does from page-locked memory.
 
-    No document uses page-locked memory, so figures and tables show a document's own finish alone, and what
-    page-locked memory changes stands in one table (tables.finish_table). Rows without such a twin are shown as any.
+    No document uses page-locked memory, so figures and tables show a document's own finish alone. Rows without such a
+    twin are shown as any.
     """
     return settings.replace("finish=host-pinned", "finish=host")
 
@@ -427,7 +427,8 @@ class Results:
             return self.cpu_folder
         if name not in ELSEWHERE or stored(self.folder / name).exists():
             return self.folder
-        return next((p.parent for p in sorted(self.folder.resolve().parent.glob(f"*-{ELSEWHERE[name]}/{name}*"))), self.folder)
+        others = sorted(self.folder.resolve().parent.glob(f"*-{ELSEWHERE[name]}/{name}*"))
+        return others[0].parent if others else self.folder
 
     def _once(self, file: str, read) -> pd.DataFrame | None:
         if file not in self._tables:
@@ -689,30 +690,29 @@ APART = ["seed", "context"]
 
 
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
-           cache_state: str | None = "cold_dirty", page_locked: bool = False, caller: str = "",
-           offset_elements: int = 0) -> list[Series]:
+           cache_state: str | None = "cold_dirty", caller: str = "", offset_elements: int = 0) -> list[Series]:
     """All series of one device, operation, type and timing mode, sorted by variant, on random data that start so many
-    elements behind an aligned one; those of page-locked memory (see twin) only, and all but those, as asked; of calls
-    in a loop, or, caller "first", of calls that are each the first in a while.
+    elements behind an aligned one; without those of page-locked memory (see twin); of calls in a loop, or, caller
+    "first", of calls that are each the first in a while.
 
     Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
     Series without any ok point are included: their refusals are to be told. A table is not to be changed once its
     series were asked for: each is found once.
     """
     found = vars(table).setdefault("_series", {})  # goes with the table, into no copy or part of it
-    which = (device, operation, element_type, mode, cache_state, page_locked, caller, offset_elements)
+    which = (device, operation, element_type, mode, cache_state, caller, offset_elements)
     if which not in found:
         found[which] = _find_series(table, *which)
     return list(found[which])
 
 
 def _find_series(table: pd.DataFrame, device: str, operation: str, element_type: str, mode: str,
-                 cache_state: str | None, page_locked: bool, caller: str, offset_elements: int) -> list[Series]:
+                 cache_state: str | None, caller: str, offset_elements: int) -> list[Series]:
     rows = table[(table["device"] == device) & (table["operation"] == operation)
                  & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == offset_elements)
                  & (table["dataset"].isin(["random", ""]))
                  & (table["timing_mode"] == ("end_to_end" if mode == "device_part" else mode)) & table["n"].notna()
-                 & (table["n"] > 0) & (table["page_locked"] == page_locked) & (table["caller"] == caller)]
+                 & (table["n"] > 0) & ~table["page_locked"] & (table["caller"] == caller)]
     if cache_state is not None:
         rows = rows[rows["cache_state"] == cache_state]
     part = mode == "device_part"

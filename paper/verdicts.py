@@ -32,7 +32,7 @@ OPEN = NEAR, UNDECIDED
 NEAR_BY = 1.02  # an interval across a threshold that goes no further beyond it is near it
 FEW_SAMPLES = 7  # the least that a run takes
 LARGE = 2**28
-BESIDES = "; "  # what a reason says after it the paper's table leaves out
+BESIDES = "; "  # behind it a rank correlation's reason has details that the paper's table leaves out
 NEXT_TEST = " | "  # between the reasons of a claim's tests
 LATENCY_BOUND = 1.25  # a load's latency times so much is no more than the wait for one load
 
@@ -43,8 +43,9 @@ CLAIM, AT_LARGE, STEP, BESIDE = rs.VERDICTS.words["role"]
 # that the first is by the tests as first set.
 BEFORE, THEN = "verdicts_before", "; "
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
-NO_MEASUREMENT = ("shown", "measured", "printed")  # kinds of tests that say the same on every GPU: only that something is right
-OF_NO_SIZE = ("quotient", "shown", "printed")      # what they say is of no row of an experiment
+# Kinds of tests: those that only say whether something is right, alike on every GPU, and those of no experiment's row.
+NO_MEASUREMENT = ("shown", "measured", "printed")
+OF_NO_SIZE = ("quotient", "shown", "printed")
 
 
 class Lacking(Exception):

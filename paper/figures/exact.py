@@ -3,7 +3,6 @@ against n, one call at a time and in a graph."""
 
 from __future__ import annotations
 
-import results as rs
 from figures import frontier, style
 from figures.frontier import FILE, TYPES, key_of
 from results import Results

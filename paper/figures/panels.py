@@ -13,7 +13,7 @@ import numpy as np
 
 import results as rs
 from figures import style
-from results import Results, Series
+from results import Series
 
 GIGA = 1e9
 ABOVE = 1e6  # beyond every axis, in GB/s and in ratios

@@ -1,4 +1,5 @@
-"""reductio.sum, exact_sum and exact_sum_of_squares: the project's own sums on arrays of torch, CuPy and whoever speaks __cuda_array_interface__."""
+"""reductio.sum, exact_sum and exact_sum_of_squares: our own sums of arrays of torch, CuPy and whatever else has
+__cuda_array_interface__; exact sums of numpy's, too."""
 
 from __future__ import annotations
 

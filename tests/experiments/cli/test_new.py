@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as xml
 
 import pytest

@@ -4,7 +4,6 @@ import csv
 import re
 
 import pytest
-from project import SOURCE
 
 import contrasts
 from conftest import call
