@@ -1,5 +1,5 @@
-"""The type of a loop's index: how fast each kernel is if it counts by another integer, over the same kernel that counts by a
-signed one of 32 bits."""
+"""The type of a loop's index: the speed of each kernel with another integer, over its speed with a signed one of 32
+bits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROW = 0.19
 
 
 def speeds(results: Results, element_type: str) -> dict[str, dict[tuple[str, int], tuple[float, float, float]]]:
-    """By call without its index the speed by (index, n), its device time's or device part's: the base's time over its own,
-    with the interval that both times' intervals allow."""
+    """By call and (index, n): the time with BASE over the time with this index, and the interval that both times' intervals
+    allow. Times are on the device, or the device's part."""
     table, times = results.experiment("index"), {}
     for operation in rs.OPERATION_LABELS if table is not None else ():
         for s in rs.device_series(table, device="cuda", operation=operation, element_type=element_type):
@@ -29,8 +29,14 @@ def speeds(results: Results, element_type: str) -> dict[str, dict[tuple[str, int
             for n in SIZES:
                 if (p := s.at(n)) is not None:
                     times.setdefault(s.variant + block, {})[index, n] = p["time"], p["low"], p["high"]
-    return {name: {(i, n): (of[BASE, n][0] / t, of[BASE, n][1] / high, of[BASE, n][2] / low) for (i, n), (t, low, high) in of.items()
-                   if i != BASE and (BASE, n) in of} for name, of in times.items()}
+    found = {}
+    for name, of in times.items():
+        found[name] = {}
+        for (index, n), (t, low, high) in of.items():
+            if index != BASE and (BASE, n) in of:
+                base, base_low, base_high = of[BASE, n]
+                found[name][index, n] = base / t, base_low / high, base_high / low
+    return found
 
 
 def draw(results: Results, element_type: str = "f32"):

@@ -162,12 +162,12 @@ def draw(results: Results):
     values = [v for l in found.values() for row in l.now + l.then for v in row[1:]] + [1.0]
     ends = min(values) / 1.3, 1.25 * max([*values, *(l.ceiling for l in found.values() if l.ceiling)])
     for c, (column, needed) in enumerate(zip(columns, needs)):
-        # Panels of the shorter column are spread over the height of the longer.
         names_width = 0.1 + max(style.text_width(label(r, l.rungs)) for l in column for r in l.rungs)
         top = figure.get_figheight() - head
         for ladder in column:
             bottom = top - TITLE - ROW * len(ladder.rungs)
             draw_ladder(figure, ladder, 0.06 + c * (width + gap), bottom, width, names_width, ends)
+            # Panels of the shorter column are spread over the height of the longer.
             top = bottom - ticks - (max(needs) - needed) / max(1, len(column) - 1)
         figure.axes[-1].set_xlabel("speed, CUB = 1", labelpad=1)
     alone = [l.document for l in found.values() if not l.by_cub]
