@@ -98,6 +98,12 @@ def of_determinism(d: Results, value: str, kind: str, *exponents: int) -> tuple[
     return tuple(rows.loc[2**k, "speedup"] for k in exponents)
 
 
+def right_sums(d: Results, *kernels: str) -> float:
+    """Sums of the documents' code as printed; NaN, which no number agrees with, where one is wrong."""
+    rows = pd.concat([d.rows("as-printed", kernel=kernel) for kernel in kernels])
+    return rows["blocks"].sum() if not rows["wrong"].any() else np.nan
+
+
 def peer(d: Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
     """A time of peers.csv, cold, in us."""
     return d.us(variant, n, "peers", timing_mode=mode, element_type=element_type)
@@ -356,6 +362,11 @@ FACTS = [
     Fact(CLAIMS, "An H100 and a second H200 reach the same verdict wherever they decide a claim at the document's own "
          "size, but for L7 on the second H200",
          lambda d: not differ(d, H100, "claim") and differ(d, SECOND, "claim") == {"L7"}),
+    Fact(CLAIMS, "The last warp without barriers gave <301,989,888> sums in shared and global memory, all right",
+         lambda d: right_sums(d, "volatile_tail", "global_tail")),
+    Fact(CLAIMS, "At `-O3` unrolling gained in neither", lambda d: all(
+        d.contrast(f"{claim}.{build}O3", n).low <= 1 for claim, n in (("T5", 2000), ("U7", 200))
+        for build in ("", "gcc-", "clang-"))),
     Fact(CLAIMS, "32 loads leave <0.920> of the speed there",
          lambda d: d.other(SECOND).contrast("L7.32", 2**20).value),
     Fact(CLAIMS, "At 2^28 the H100 differs in one: U1 holds but weaker",

@@ -45,7 +45,8 @@ def test_it_shows_the_error_in_units_of_the_exact_sum_against_the_time_over_read
     figure = frontier.draw(folder_of(tmp_path / "m", ROWS))
     axes = axes_of(figure, "frontier:f32:random")
     assert [a.get_gid() for a in figure.axes] == ["frontier:f32:random"]
-    for call, slower, ulps in (("compensated/plain", 1.1, 50), ("cub/sum", 1.0, 80), ("tuned/sum wide_sum", 1.05, 0.25), ("cub@ gpu_to_gpu", 1.6, 2)):
+    for call, slower, ulps in (("compensated/plain", 1.1, 50), ("cub/sum", 1.0, 80),
+                               ("tuned/sum wide_sum", 1.05, 0.25), ("cub@ gpu_to_gpu", 1.6, 2)):
         assert line(axes, call)[0].tolist() == [[pytest.approx(slower), pytest.approx(ulps)]]
     assert "levels/naive" not in {l.get_label() for l in axes.get_lines()}  # that is in a table
     # Nothing is closer than the axis goes.
