@@ -210,7 +210,6 @@ void time_copies(std::ofstream& csv, const std::string& gpu) {
 }
 
 std::ofstream opened(const std::string& path, const char* head) {
-  if (std::ifstream(path).good()) throw std::runtime_error(path + " is there already; remove it to measure anew");
   std::ofstream csv(path);
   csv << head << '\n';
   if (!csv) throw std::runtime_error(path + " cannot be written: name a folder that is there");
@@ -221,6 +220,9 @@ std::ofstream opened(const std::string& path, const char* head) {
 void run(const std::string& folder) {
   cudaDeviceProp gpu{};
   check(cudaGetDeviceProperties(&gpu, 0), "no GPU");
+  for (const char* file : {"/as-printed.csv", "/copies.csv"})
+    if (std::ifstream(folder + file).good())
+      throw std::runtime_error(folder + file + " is there already; remove it to measure anew");
   std::ofstream printed = opened(folder + "/as-printed.csv", "kernel,block,blocks,wrong,gpu,timestamp_utc");
   std::ofstream copies = opened(folder + "/copies.csv",
                                 "memory,bytes,rounds,time_s,time_low_s,time_high_s,over_quarter,over_quarter_low,"
@@ -245,7 +247,7 @@ void run(const std::string& folder) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 2) throw std::runtime_error("write as_printed FOLDER");
+    if (argc != 2) throw std::runtime_error("write as_printed FOLDER, where it writes as-printed.csv and copies.csv");
     run(argv[1]);
     return 0;
   } catch (const std::exception& e) {
