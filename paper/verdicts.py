@@ -346,7 +346,8 @@ def together(found: list[Found], tests: list[dict]) -> Found:
         return least
     holding = [f.verdict in (HOLDS, WEAKER) for f in at.values()]
     verdicts = dict.fromkeys(sorted((f.verdict for f in at.values()), key=VERDICTS.index))
-    where = "; ".join(f"{verdict} at {in_a_row([v for v, f in at.items() if f.verdict == verdict])} {tests[0]['each']}"
+    unit = "" if isinstance(tests[0]["at"], str) else f" {tests[0]['each']}"  # names need none
+    where = "; ".join(f"{verdict} at {in_a_row([v for v, f in at.items() if f.verdict == verdict])}{unit}"
                       for verdict in verdicts)
     return Found(MIXED if any(holding) and not all(holding) else least.verdict, where)
 
