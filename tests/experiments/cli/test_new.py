@@ -310,7 +310,10 @@ def test_is_in_experiment_csv_and_figures(built, tmp_path):
             planted.append({**row, "device": "cuda", "n": n, "n_samples": 9, "bytes": 4 * n, "timer_resolution_s": 1e-9,
                             "time_median_s": time, "time_ci_low_s": 0.99 * time, "time_ci_high_s": 1.01 * time,
                             "time_min_s": 0.98 * time, "time_p95_s": 1.02 * time,
-                            "bandwidth_bytes_per_s": 4 * n / time})
+                            "bandwidth_bytes_per_s": 4 * n / time, "read_time_s": 4e-6 + 4 * n / 4.2e12,
+                            "launch_floor_s": 2e-6, "speedup": (cub := 5e-6 + 4 * n / 4.0e12) / time,
+                            "speedup_ci_low": 0.99 * cub / time, "speedup_ci_high": 1.01 * cub / time,
+                            "speedup_enough": "yes", "speedup_reference": "cub/sum"})
     with (folder / "comparison.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -318,10 +321,9 @@ def test_is_in_experiment_csv_and_figures(built, tmp_path):
     # What paper/make.py draws; a PDF holds glyph numbers instead of letters, so the text is read before saving.
     import matplotlib
     import results
-    from figures import bars, throughput
+    from figures import speedup, throughput
     matplotlib.use("Agg")
     read = results.read_results(folder)
-    for drawn in (throughput, bars):
-        figure = drawn.draw(read, "f32", "device")
-        words = {t.get_text() for t in figure.findobj(matplotlib.text.Text)}
+    for drawn in (throughput, speedup):
+        words = {t.get_text() for t in drawn.draw(read, "f32").findobj(matplotlib.text.Text)}
         assert any("mine/first" in w for w in words), (drawn, words)
