@@ -57,7 +57,7 @@ class OneCall {
         x_(x),
         variant_(v),
         in_(*backend_, (x.size() + offset) * sizeof(T)),
-        out_(*backend_, sizeof(T)),
+        out_(*backend_, 2 * sizeof(T)),  // moments leave two results, the sum first
         input_(reinterpret_cast<T*>(in_.get()) + offset),
         plan_(make_plan(v, {operation, element_type<T>, x.size()}, s, backend_->info())) {}
 
