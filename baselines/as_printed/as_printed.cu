@@ -41,22 +41,32 @@ __device__ unsigned element(std::uint64_t block, unsigned i, unsigned seed) {
   return static_cast<unsigned>(x >> 44);
 }
 
+/// The levels of a tree in a loop, with a barrier at each, until `last` sums are left.
+__device__ void add_levels(int* buffer, unsigned last) {
+  for (unsigned i = blockDim.x >> 1; i > last; i >>= 1) {
+    if (threadIdx.x < i) buffer[threadIdx.x] += buffer[threadIdx.x + i];
+    __syncthreads();
+  }
+}
+
+__device__ void add_from(volatile int* sums, unsigned distance) {
+  sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + distance];
+}
+
+/// The levels written out, through a volatile pointer and without barriers.
+template <unsigned... distances>
+__device__ void add_unguarded(volatile int* sums) {
+  (add_from(sums, distances), ...);
+}
+
 /// A tree over shared memory whose last warp has no barrier. `buffer` has 64 elements at least.
 struct VolatileTail {
   static constexpr const char* name = "volatile_tail";
   static __device__ void add_up(int* buffer) {
-    for (unsigned i = blockDim.x >> 1; i > 32; i >>= 1) {
-      if (threadIdx.x < i) buffer[threadIdx.x] += buffer[threadIdx.x + i];
-      __syncthreads();
-    }
+    add_levels(buffer, 32);
     if (threadIdx.x < 32) {
-      volatile int* sums = buffer;
-      if (blockDim.x > 32) sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 32];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 16];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 8];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 4];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 2];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 1];
+      if (blockDim.x > 32) add_unguarded<32>(buffer);
+      add_unguarded<16, 8, 4, 2, 1>(buffer);
     }
   }
 };
@@ -70,32 +80,15 @@ struct GlobalTail : VolatileTail {
 struct TwoWarpTail {
   static constexpr const char* name = "two_warp_tail";
   static __device__ void add_up(int* buffer) {
-    for (unsigned i = blockDim.x >> 1; i > 64; i >>= 1) {
-      if (threadIdx.x < i) buffer[threadIdx.x] += buffer[threadIdx.x + i];
-      __syncthreads();
-    }
-    if (threadIdx.x < 64) {
-      volatile int* sums = buffer;
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 64];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 32];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 16];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 8];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 4];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 2];
-      sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + 1];
-    }
+    add_levels(buffer, 64);
+    if (threadIdx.x < 64) add_unguarded<64, 32, 16, 8, 4, 2, 1>(buffer);
   }
 };
 
 /// The tree in a loop, with a barrier at each level.
 struct RolledTree {
   static constexpr const char* name = "rolled_tree";
-  static __device__ void add_up(int* buffer) {
-    for (unsigned i = blockDim.x >> 1; i > 0; i >>= 1) {
-      if (threadIdx.x < i) buffer[threadIdx.x] += buffer[threadIdx.x + i];
-      __syncthreads();
-    }
-  }
+  static __device__ void add_up(int* buffer) { add_levels(buffer, 0); }
 };
 
 /// Counts the blocks whose tree gives another sum than atomics. Launch: any grid, blocks of 16 threads or more.

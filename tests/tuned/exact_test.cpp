@@ -176,6 +176,12 @@ std::vector<std::vector<T>> adversarial_squares() {
 class SimExact : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimExact, testing::ValuesIn(all_orders), order_name);
 
+/// The same bits, or both are no number.
+template <class T>
+bool same_number(T got, T want) {
+  return std::isnan(want) ? std::isnan(got) : bits_of_number(got) == bits_of_number(want);
+}
+
 template <class T>
 void same_as_core() {
   const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
@@ -185,9 +191,7 @@ void same_as_core() {
   for (const std::vector<T>& values : adversarial<T>()) {
     SCOPED_TRACE("data " + std::to_string(number++) + " of " + std::to_string(values.size()));
     const T want = rounded_by_core(values);
-    const auto is_right = [&](T got) {
-      return std::isnan(want) ? std::isnan(got) : bits_of_number(got) == bits_of_number(want);
-    };
+    const auto is_right = [&](T got) { return same_number(got, want); };
     EXPECT_TRUE(is_right(partial_of(values).template rounded<T>())) << partial_of(values).template rounded<T>();
     std::vector<T> at_one{T(12345)};  // a start that is not aligned, behind something else
     at_one.insert(at_one.end(), values.begin(), values.end());
@@ -215,27 +219,25 @@ void squares_as_core() {
   for (const std::vector<T>& values : adversarial_squares<T>()) {
     SCOPED_TRACE("data " + std::to_string(number++) + " of " + std::to_string(values.size()));
     const T want = rounded_by_core(values, true), want_sum = rounded_by_core(values);
-    const auto same = [](T got, T right) {
-      return std::isnan(right) ? std::isnan(got) : bits_of_number(got) == bits_of_number(right);
-    };
-    EXPECT_TRUE(same(partial_of(values, true).template rounded<T>(), want));
+    EXPECT_TRUE(same_number(partial_of(values, true).template rounded<T>(), want));
     Partial by_blocks;
     add_squares(by_blocks, values.data(), values.size());
-    EXPECT_TRUE(same(by_blocks.template rounded<T>(), want)) << "on the host";
+    EXPECT_TRUE(same_number(by_blocks.template rounded<T>(), want)) << "on the host";
     const auto in = on_device(values);
     for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, one_block}) {
       const tuned::ExactReduction<T, Square> squares(values.size(), gpu_of_six, choice);
       const tuned::ExactReduction<T, tuned::Moments> moments(values.size(), gpu_of_six, choice);
       squares(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
-      EXPECT_TRUE(same(on_host(out)[0], want)) << on_host(out)[0] << ", not " << want;
+      EXPECT_TRUE(same_number(on_host(out)[0], want)) << on_host(out)[0] << ", not " << want;
       moments(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
-      EXPECT_TRUE(same(on_host(out)[0], want_sum) && same(on_host(out)[1], want)) << "moments";
+      EXPECT_TRUE(same_number(on_host(out)[0], want_sum) && same_number(on_host(out)[1], want)) << "moments";
       moments(in.ptr(), partial.ptr(), workspace.ptr(), nullptr);
-      EXPECT_TRUE(same(on_host(partial)[0].template rounded<T>(), want_sum) &&
-                  same(on_host(partial)[1].template rounded<T>(), want))
+      EXPECT_TRUE(same_number(on_host(partial)[0].template rounded<T>(), want_sum) &&
+                  same_number(on_host(partial)[1].template rounded<T>(), want))
           << "by partial sums";
       tuned::round_partials(GlobalPtr<const Partial>(partial.ptr()), 1, out.ptr(), nullptr, 2);
-      EXPECT_TRUE(same(on_host(out)[0], want_sum) && same(on_host(out)[1], want)) << "partial sums, rounded there";
+      EXPECT_TRUE(same_number(on_host(out)[0], want_sum) && same_number(on_host(out)[1], want))
+          << "partial sums, rounded there";
     }
     const std::vector<std::uint64_t> left = on_host(workspace);
     EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
