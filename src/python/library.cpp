@@ -1,11 +1,13 @@
 /// The program as a shared library: what the Python package calls by ctypes (reductio/_library.py).
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
 
 #include "core/error.h"
+#include "core/types.h"
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/plugins.h"
@@ -32,6 +34,25 @@ const char* error_of(const Body& body) {
   } catch (const std::exception& e) {
     return kept(e.what());
   }
+}
+
+const char* exact(reductio::Operation operation, std::uint32_t type, const void* in, std::uint64_t n, void* out,
+                  void* stream) {
+  return error_of([&] { reductio::exact_on_gpu(operation, type, in, static_cast<std::size_t>(n), out, stream); });
+}
+
+template <class T>
+void exact_on_host(const T* x, std::size_t n, double* sum, double* squares) {
+  constexpr std::size_t in_cache = 1 << 12;  // so that squares do not read memory again; whole blocks of add()
+  static_assert(in_cache % reductio::tuned::exact::HostBlock<T>::elements == 0);
+  reductio::tuned::exact::Partial of_sum, of_squares;
+  for (std::size_t i = 0; i < n; i += in_cache) {
+    const std::size_t count = std::min(in_cache, n - i);
+    if (sum) add(of_sum, x + i, count);
+    if (squares) add_squares(of_squares, x + i, count);
+  }
+  if (sum) *sum = of_sum.rounded<T>();
+  if (squares) *squares = of_squares.rounded<T>();
 }
 
 }  // namespace
@@ -71,24 +92,21 @@ const char* reductio_sum(std::uint32_t type, const void* in, std::uint64_t n, vo
   return error_of([&] { reductio::sum_on_gpu(type, in, static_cast<std::size_t>(n), out, stream); });
 }
 
-/// The exact sum, rounded once, likewise; and of squares.
+/// The exact sum, rounded once, likewise; of squares; and both, as out[0] and out[1], from one read.
 const char* reductio_exact_sum(std::uint32_t type, const void* in, std::uint64_t n, void* out, void* stream) {
-  return error_of([&] { reductio::exact_sum_on_gpu(type, false, in, static_cast<std::size_t>(n), out, stream); });
+  return exact(reductio::Operation::sum, type, in, n, out, stream);
 }
 const char* reductio_exact_sum_of_squares(std::uint32_t type, const void* in, std::uint64_t n, void* out,
                                           void* stream) {
-  return error_of([&] { reductio::exact_sum_on_gpu(type, true, in, static_cast<std::size_t>(n), out, stream); });
+  return exact(reductio::Operation::sum_of_squares, type, in, n, out, stream);
+}
+const char* reductio_exact_moments(std::uint32_t type, const void* in, std::uint64_t n, void* out, void* stream) {
+  return exact(reductio::Operation::moments, type, in, n, out, stream);
 }
 
-/// The same bits of n floats (size 4) or doubles (8) in the host's memory, as a double.
-double reductio_exact_sum_on_host(const void* in, std::uint64_t n, std::uint32_t size, int squares) {
-  reductio::tuned::exact::Partial sum;
-  const auto add_all = [&](const auto* x) { squares ? add_squares(sum, x, n) : add(sum, x, n); };
-  if (size == sizeof(double)) {
-    add_all(static_cast<const double*>(in));
-    return sum.rounded<double>();
-  }
-  add_all(static_cast<const float*>(in));
-  return sum.rounded<float>();
+/// The same bits of n floats (size 4) or doubles (8) in the host's memory, as doubles. A null pointer: not wanted.
+void reductio_exact_on_host(const void* in, std::uint64_t n, std::uint32_t size, double* sum, double* squares) {
+  if (size == sizeof(double)) exact_on_host(static_cast<const double*>(in), n, sum, squares);
+  else exact_on_host(static_cast<const float*>(in), n, sum, squares);
 }
 }

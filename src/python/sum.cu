@@ -51,10 +51,21 @@ void sum(const void* in, std::size_t n, void* out, void* stream) {
   tuned::Reduction<In, Acc>(n, p.gpu)(static_cast<const In*>(in), static_cast<Acc*>(out), p.workspace, stream);
 }
 
-template <class T, class Operation>
-void exact_sum(const void* in, std::size_t n, void* out, void* stream) {
+template <class T, class Of>
+void exact(const void* in, std::size_t n, void* out, void* stream) {
   const Prepared& p = prepared(stream);
-  tuned::ExactReduction<T, Operation>(n, p.gpu)(static_cast<const T*>(in), static_cast<T*>(out), p.workspace, stream);
+  tuned::ExactReduction<T, Of>(n, p.gpu)(static_cast<const T*>(in), static_cast<T*>(out), p.workspace, stream);
+}
+
+template <class T>
+void exact(Operation operation, const void* in, std::size_t n, void* out, void* stream) {
+  switch (operation) {
+    case Operation::sum: return exact<T, device::Identity>(in, n, out, stream);
+    case Operation::sum_of_squares: return exact<T, device::Square>(in, n, out, stream);
+    case Operation::moments: return exact<T, tuned::Moments>(in, n, out, stream);
+    case Operation::wide_sum: break;
+  }
+  throw UsageError("there is no exact " + std::string(name(operation)));
 }
 
 }  // namespace
@@ -72,13 +83,12 @@ void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, vo
   }
 }
 
-void exact_sum_on_gpu(std::uint32_t type, bool squares, const void* in, std::size_t n, void* out, void* stream) {
-  using device::Square, device::Identity;
-  if (type != REDUCTIO_F32 && type != REDUCTIO_F64) throw UsageError("exact sums are of f32 and f64");
-  const auto sum = type == REDUCTIO_F32 ? squares ? exact_sum<float, Square> : exact_sum<float, Identity>
-                   : squares            ? exact_sum<double, Square>
-                                        : exact_sum<double, Identity>;
-  sum(in, n, out, stream);
+void exact_on_gpu(Operation operation, std::uint32_t type, const void* in, std::size_t n, void* out, void* stream) {
+  switch (type) {
+    case REDUCTIO_F32: return exact<float>(operation, in, n, out, stream);
+    case REDUCTIO_F64: return exact<double>(operation, in, n, out, stream);
+    default: throw UsageError("exact sums are of f32 and f64");
+  }
 }
 
 }  // namespace reductio

@@ -4,13 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/types.h"
+
 namespace reductio {
 
 /// Puts one call onto `stream` of the current GPU: out[0] = in[0] + ... + in[n - 1], both in GPU memory. `type`: one of
 /// plugin.h's. The workspace of a stream is allocated at its first call and kept. Throws UsageError for an unknown type
 /// and in a build without CUDA, DeviceError where CUDA fails.
 void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream);
-/// The same of the exact sum, or sum of squares, rounded once (tuned/exact.h), of f32 and f64.
-void exact_sum_on_gpu(std::uint32_t type, bool squares, const void* in, std::size_t n, void* out, void* stream);
+/// The same of the exact sum, sum of squares or moments, rounded once (tuned/exact.h), of f32 and f64. Moments are both,
+/// out[0] and out[1], from one read.
+void exact_on_gpu(Operation, std::uint32_t type, const void* in, std::size_t n, void* out, void* stream);
 
 }  // namespace reductio

@@ -1,3 +1,5 @@
+#include <string>
+
 #include "core/error.h"
 #include "python/sum.h"
 
@@ -7,8 +9,9 @@ void sum_on_gpu(std::uint32_t, const void*, std::size_t, void*, void*) {
   throw UsageError("this build has no CUDA, which reductio.sum needs");
 }
 
-void exact_sum_on_gpu(std::uint32_t, bool, const void*, std::size_t, void*, void*) {
-  throw UsageError("this build has no CUDA, which reductio.exact_sum needs for an array on a GPU");
+void exact_on_gpu(Operation operation, std::uint32_t, const void*, std::size_t, void*, void*) {
+  throw UsageError("this build has no CUDA, which reductio.exact_" + std::string(name(operation)) +
+                   " needs for an array on a GPU");
 }
 
 }  // namespace reductio

@@ -368,6 +368,63 @@ def test_sums_are_of_gpu_memory():
             reductio.sum(Fake(), out)
 
 
+class OnGpu:
+    """What says that it is an array in GPU memory."""
+
+    def __init__(self, shape=(8,), typestr="<f4", pointer=256):
+        self.__cuda_array_interface__ = dict(typestr=typestr, shape=shape, strides=None, data=(pointer, False), version=3)
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """Calls of the library's functions on GPU memory, which are not made."""
+    from reductio import _sum
+
+    class Library:
+        calls = []
+
+        def __getattr__(self, name):
+            return lambda *arguments: self.calls.append((name, *arguments))
+
+    monkeypatch.setattr(Library, "calls", [])
+    monkeypatch.setattr(_sum, "library", Library)
+    return Library.calls
+
+
+def test_exact_moments_of_gpu_memory_are_two_values(called, monkeypatch):
+    x, out = OnGpu(), OnGpu((2,), pointer=512)
+    assert reductio.exact_moments(x, out, stream=7) is out
+    assert called == [("reductio_exact_moments", 32, 256, 8, 512, 7)]
+    for function, wrong, said in (("exact_moments", OnGpu(()), "out has 1 elements of f32; the moments of f32 are two f32"),
+                                  ("exact_moments", OnGpu((2,), "<f8"), "out has 2 elements of f64; the moments"),
+                                  ("exact_sum", OnGpu((2,)), "out has 2 elements of f32; the sum of f32 is one f32")):
+        with pytest.raises(reductio.Error, match=said):
+            getattr(reductio, function)(x, wrong)
+    with pytest.raises(reductio.Error, match="exact_moments takes f32 and f64; the array has i32"):
+        reductio.exact_moments(OnGpu(typestr="<i4"))
+    with pytest.raises(reductio.Error, match="give out=, an array for the result"):
+        reductio.exact_moments(x)
+
+
+def test_exact_moments_are_a_new_array_of_the_inputs_library(called, monkeypatch):
+    cupy = types.ModuleType("cupy")
+    cupy.empty = lambda shape, dtype: OnGpu(shape, {"float64": "<f8"}[dtype], 1024)
+    cupy.cuda = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=9))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    Theirs = type("ndarray", (OnGpu,), {"__module__": "cupy"})
+    out = reductio.exact_moments(Theirs(typestr="<f8"))
+    assert out.__cuda_array_interface__["shape"] == (2,) and called == [("reductio_exact_moments", 64, 256, 8, 1024, 9)]
+
+
+def test_without_cuda_the_call_that_was_made_is_named():
+    if "built without CUDA" not in python("--version", program=str(PACKAGE.parent / "bin" / "reductio"))[1]:
+        pytest.skip("this build has CUDA")
+    for function in ("sum", "exact_sum", "exact_sum_of_squares", "exact_moments"):
+        out = OnGpu((2,) if function == "exact_moments" else ())
+        with pytest.raises(reductio.Error, match=rf"^this build has no CUDA, which reductio\.{function} needs"):
+            getattr(reductio, function)(OnGpu(), out)
+
+
 def test_functions_where_cuda_has_started(monkeypatch):
     def forked(x, out, stream): ...
     monkeypatch.setattr("reductio._arrays.cuda_has_started", lambda: True)

@@ -152,6 +152,19 @@ def test_sums_have_the_bits_of_pythons_integers(function, type):
             x = np.random.default_rng(seed).permutation(x)
 
 
+@pytest.mark.parametrize("type", FORMATS)
+def test_moments_have_the_bits_of_both(type):
+    for name, values in [*data(type), *data_for_squares(type)]:
+        x = np.array(values, type)
+        got, want = reductio.exact_moments(x), np.array([reductio.exact_sum(x), reductio.exact_sum_of_squares(x)], type)
+        assert got.dtype == type and got.shape == (2,)
+        assert got.tobytes() == want.tobytes() or np.array_equal(got, want, equal_nan=True), (name, got, want)
+    for n in (0, 1, 4095, 4096, 4097, 20000):
+        x = np.random.default_rng(n).standard_normal(n).astype(type)
+        total, squares = reductio.exact_moments(x)
+        assert total == type(oracle(x, 1)) and squares == type(oracle(x, 2)), n
+
+
 def test_the_oracle_agrees_with_pythons_own_rounding():
     for x in powers(np.float64):
         assert rounded(Fraction(float(x)) * 3 / 8, *FORMATS[np.float64]) == float(Fraction(float(x)) * 3 / 8)
@@ -164,5 +177,9 @@ def test_other_arrays_are_declined():
                    (np.zeros((4, 4))[:, 1], "the array is not contiguous"), ([1.0], "a list is no array")):
         with pytest.raises(reductio.Error, match=why):
             reductio.exact_sum(x)
-    with pytest.raises(reductio.Error, match="takes no out= and no stream="):
+    with pytest.raises(reductio.Error, match="exact_sum of an array in host memory .* takes no out= and no stream="):
         reductio.exact_sum(np.zeros(3), np.zeros(1))
+    with pytest.raises(reductio.Error, match="exact_moments takes f32 and f64; the array has int32"):
+        reductio.exact_moments(np.zeros(3, np.int32))
+    with pytest.raises(reductio.Error, match="exact_moments of an array in host memory .* takes no out="):
+        reductio.exact_moments(np.zeros(3), stream=1)

@@ -84,11 +84,12 @@ def library() -> ctypes.CDLL:
     loaded.reductio_add.restype = c_char_p
     loaded.reductio_load_python_by.argtypes = [LoadFile]
     loaded.reductio_load_python_by.restype = None
-    for total in (loaded.reductio_sum, loaded.reductio_exact_sum, loaded.reductio_exact_sum_of_squares):
+    for total in (loaded.reductio_sum, loaded.reductio_exact_sum, loaded.reductio_exact_sum_of_squares,
+                  loaded.reductio_exact_moments):
         total.argtypes = [c_uint32, c_void_p, c_uint64, c_void_p, c_void_p]
         total.restype = c_char_p
-    loaded.reductio_exact_sum_on_host.argtypes = [c_void_p, c_uint64, c_uint32, c_int]
-    loaded.reductio_exact_sum_on_host.restype = ctypes.c_double
+    loaded.reductio_exact_on_host.argtypes = [c_void_p, c_uint64, c_uint32, *2 * [POINTER(ctypes.c_double)]]
+    loaded.reductio_exact_on_host.restype = None
     _library = loaded
     return loaded
 

@@ -1,8 +1,9 @@
-"""reductio.sum, exact_sum and exact_sum_of_squares: our own sums of arrays of torch, CuPy and whatever else has
+"""reductio.sum, exact_sum, exact_sum_of_squares and exact_moments: our own sums of arrays of torch, CuPy and whatever else has
 __cuda_array_interface__; exact sums of numpy's, too."""
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import Any
 
@@ -36,18 +37,36 @@ def exact_sum_of_squares(x: Any, out: Any = None, *, stream: int | None = None) 
     return _exact("exact_sum_of_squares", x, out, stream)
 
 
+def exact_moments(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
+    """Both, the exact sum and the exact sum of squares, from one read of `x`: an array of two, of shape (2,).
+
+        total, squares = reductio.exact_moments(x)
+
+    `out`, if given, has two elements. Of numpy's `x` an array of numpy returns."""
+    return _exact("exact_moments", x, out, stream)
+
+
 def _exact(function: str, x: Any, out: Any, stream: int | None) -> Any:
     if hasattr(x, "__array_interface__") and not hasattr(x, "__cuda_array_interface__"):
         if out is not None or stream is not None:
-            raise Error("the exact sum of an array in host memory returns; it takes no out= and no stream=")
+            raise Error(f"{function} of an array in host memory returns its result; it takes no out= and no stream=")
         type = _arrays.NAMES.get(str(x.dtype))
         if type not in EXACT:
             raise Error(f"{function} takes f32 and f64; the array has {x.dtype}")
         if not x.flags.c_contiguous:
             raise Error("the array is not contiguous; x.copy() is")
-        squares = function == "exact_sum_of_squares"
-        return x.dtype.type(library().reductio_exact_sum_on_host(x.ctypes.data, x.size, x.itemsize, squares))
+        return _on_host(function, x)
     return _summed(f"reductio_{function}", EXACT, x, out, stream)
+
+
+def _on_host(function: str, x: Any) -> Any:
+    total, squares = ctypes.c_double(), ctypes.c_double()
+    wanted = [None if function == without else ctypes.byref(one)
+              for one, without in ((total, "exact_sum_of_squares"), (squares, "exact_sum"))]
+    library().reductio_exact_on_host(x.ctypes.data, x.size, x.itemsize, *wanted)
+    if function == "exact_moments":
+        return sys.modules["numpy"].array([total.value, squares.value], x.dtype)
+    return x.dtype.type((total if wanted[0] else squares).value)
 
 
 EXACT = ("f32", "f64")
@@ -59,13 +78,15 @@ def _summed(function: str, types, x: Any, out: Any, stream: int | None) -> Any:
         raise Error(f"{function.removeprefix('reductio_')} takes {' and '.join(types)}; the array has {type}")
     owner = x.__class__.__module__.split(".")[0]
     result_type = RESULTS.get(type, type)
+    shape = (2,) if function == "reductio_exact_moments" else ()
     if stream is None:
         stream = _current_stream(owner, device[1])
     if out is None:
-        out = _new(owner, result_type, device[1])
+        out = _new(owner, result_type, device[1], shape)
     got, target, count, where = _arrays.described(out)
-    if got != result_type or count != 1:
-        raise Error(f"out has {count} elements of {got}; the sum of {type} is one {result_type}")
+    if got != result_type or count != (2 if shape else 1):
+        raise Error(f"out has {count} elements of {got}; " +
+                    (f"the moments of {type} are two {result_type}" if shape else f"the sum of {type} is one {result_type}"))
     if where != device:
         raise Error(f"out is on GPU {where[1]}, x on GPU {device[1]}")
     with _on(owner, device[1]):
@@ -83,13 +104,13 @@ def _current_stream(owner: str, gpu: int) -> int:
     return 0
 
 
-def _new(owner: str, type: str, gpu: int):
+def _new(owner: str, type: str, gpu: int, shape: tuple[int, ...]):
     names = {short: name for name, short in _arrays.NAMES.items()}
     if owner == "torch":
         torch = sys.modules["torch"]
-        return torch.empty((), dtype=getattr(torch, names[type]), device=f"cuda:{gpu}")
+        return torch.empty(shape, dtype=getattr(torch, names[type]), device=f"cuda:{gpu}")
     if owner == "cupy":
-        return sys.modules["cupy"].empty((), dtype=names[type])
+        return sys.modules["cupy"].empty(shape, dtype=names[type])
     raise Error(f"give out=, an array for the result: {owner} is neither torch nor CuPy")
 
 
