@@ -2,6 +2,10 @@
 /// once, on data that are benign (random), wide (spread) and ill-conditioned. A row has a call's time and the error of
 /// its result, as every row has; here other data are timed, too, because some sums take longer of wide data. What the
 /// same bits everywhere cost at other sizes, and in a graph, is timed of random data.
+///
+/// frontier-python: the same of what Python users call (baselines/python), of the same arrays, beside cub/sum timed
+/// alike. On a GPU calls from Python have no device time: their kernels are timed alone, as graphs of one call, and each
+/// call until its result is on the host, which is all that JAX has. With --device cpu: what they call there.
 
 #include <algorithm>
 #include <array>
@@ -19,6 +23,25 @@ namespace {
 constexpr std::array<std::string_view, 4> plain_sums{"cub/sum", "tuned/sum", "multiblock/last-block-warp",
                                                      "levels/naive"};
 
+constexpr std::array<const char*, 3> datasets{"random", "spread", "ill-conditioned"};
+constexpr std::size_t small = 1 << 20, large = 1 << 28;
+
+/// What Python users call, and C++'s beside it. Of other peers the kernels are CUB's, or slower (experiments/peers.cpp).
+constexpr std::array<std::string_view, 9> from_python{"cub/sum",   "exact/sum", "torch/sum",   "cupy/sum", "jax/sum",
+                                                      "exact/cpu", "numpy/sum", "python/fsum", "xsum/sum"};
+
+bool is_one_of(const auto& names, const Variant& v) { return std::find(names.begin(), names.end(), v.id) != names.end(); }
+
+/// Of each dataset in turn.
+void add_of_each_dataset(const std::vector<Point>& points, std::vector<Point>& out) {
+  for (const char* dataset : datasets)
+    for (Point p : points) {
+      if (!is_floating(p.problem.type)) continue;
+      p.dataset = dataset;
+      out.push_back(std::move(p));
+    }
+}
+
 /// The newest release of CUB whose caller demands determinism; null where the program has none.
 const Variant* newest_cub_by_determinism() {
   const Variant* newest = nullptr;
@@ -30,8 +53,7 @@ const Variant* newest_cub_by_determinism() {
 std::vector<Settings> launches(const Variant& v, const Selection& selection, const Variant* by_determinism) {
   const bool named = !selection.variants_regex.empty();
   if (&v == by_determinism) return every_launch(v, selection, {{"determinism", v.tunables.front().values}});
-  const bool chosen = v.group() == "compensated" || v.group() == "exact" ||
-                      std::find(plain_sums.begin(), plain_sums.end(), v.id) != plain_sums.end();
+  const bool chosen = v.group() == "compensated" || v.group() == "exact" || is_one_of(plain_sums, v);
   return chosen || named ? std::vector{v.settings(selection.settings)} : std::vector<Settings>{};
 }
 
@@ -50,17 +72,12 @@ std::vector<Point> points(Selection selection, DeviceKind device) {
     selection.operations = {operation};
     const std::vector<Point> random =
         product_of({.types = {ElementType::f32, ElementType::f64},
-                    .sizes = sizes_on(device, {1 << 20, 1 << 28}),
+                    .sizes = sizes_on(device, {small, large}),
                     .modes = {TimingMode::device},
                     .settings = [&](const Variant& v) { return launches(v, selection, by_determinism); },
                     .has = [&](const Point& p) { return refusal(*p.variant, device, p.problem, p.settings).empty(); }},
                    selection, device);
-    for (const char* dataset : {"random", "spread", "ill-conditioned"})
-      for (Point p : random) {
-        if (!is_floating(p.problem.type)) continue;
-        p.dataset = dataset;
-        out.push_back(std::move(p));
-      }
+    add_of_each_dataset(random, out);
   }
   // At two sizes the loop above has device time.
   const auto timed_above = [&](const Point& p) {
@@ -88,10 +105,36 @@ std::vector<Point> points(Selection selection, DeviceKind device) {
   return out;
 }
 
+std::vector<Point> points_from_python(Selection selection, DeviceKind device) {
+  std::vector<Point> out;
+  for (const Operation operation : selected_or(selection.operations, {Operation::sum, Operation::wide_sum})) {
+    selection.operations = {operation};
+    add_of_each_dataset(
+        product_of({.types = {ElementType::f32, ElementType::f64},
+                    .sizes = sizes_on(device, {small, large}),
+                    .modes = {TimingMode::device, TimingMode::replay, TimingMode::end_to_end},
+                    .settings =
+                        [&](const Variant& v) {
+                          const bool chosen = is_one_of(from_python, v) || !selection.variants_regex.empty();
+                          return chosen ? std::vector{v.settings(selection.settings)} : std::vector<Settings>{};
+                        },
+                    .has = [&](const Point& p) { return refusal(*p.variant, device, p.problem, p.settings).empty(); }},
+                   selection, device),
+        out);
+  }
+  return out;
+}
+
 const RegisterExperiment frontier(
     {.name = "frontier",
      .summary = "error against time: plain, pairwise, compensated, wide and exact sums on three kinds of data",
      .points = points});
+
+const RegisterExperiment frontier_python(
+    {.name = "frontier-python",
+     .summary = "the same of sums that Python users call, on the GPU or a CPU; by python -m reductio",
+     .points = points_from_python,
+     .rules = {.max_samples = 32, .time_budget_s = 0.1, .allocations = 8}});
 
 }  // namespace
 }  // namespace reductio

@@ -244,7 +244,7 @@ std::vector<const Variant*> register_all(std::vector<std::pair<Variant, const re
     v.interpreter = interpreter;
     if (!own_experiment.empty()) {  // what the package brings is no user's
       v.own_experiment = own_experiment;
-      v.kind = VariantKind::library;
+      v.kind = device == DeviceKind::cuda ? VariantKind::library : VariantKind::cpu;
       v.plugin.clear();
     }
     if (load)

@@ -1,0 +1,22 @@
+"""NumPy's sum, and Python's own math.fsum, which rounds once; both on the CPU, by one thread."""
+
+import math
+
+import numpy
+
+import reductio
+
+
+@reductio.variant("numpy/sum", types=["i8", "i32", "i64", "f32", "f64"], operations=["sum", "wide_sum"],
+                  repeats="same_per_shape", title="numpy.sum")
+def numpy_sum(x, out, stream):
+    numpy.sum(x, dtype=out.dtype, out=out)
+
+
+@reductio.variant("python/fsum", types=["f32", "f64"], operations=["sum", "wide_sum"], repeats="same_per_shape",
+                  title="math.fsum")
+def fsum(x, out, stream):
+    try:
+        out[()] = math.fsum(memoryview(x))
+    except ValueError:  # infinities of both signs
+        out[()] = math.nan
