@@ -3,9 +3,9 @@
 /// its result, as every row has; here other data are timed, too, because some sums take longer of wide data. What the
 /// same bits everywhere cost at other sizes, and in a graph, is timed of random data.
 ///
-/// frontier-python: the same of what Python users call (baselines/python), of the same arrays, beside cub/sum timed
-/// alike. On a GPU calls from Python have no device time: their kernels are timed alone, as graphs of one call, and each
-/// call until its result is on the host, which is all that JAX has. With --device cpu: what they call there.
+/// frontier-python: what Python users call (baselines/python), of the same arrays, beside cub/sum timed alike. On a GPU
+/// calls from Python have no device time: their kernels are timed alone, as graphs of one call, and each call until its
+/// result is on the host, which is all that JAX has. With --device cpu: what they call there.
 
 #include <algorithm>
 #include <array>
@@ -26,11 +26,13 @@ constexpr std::array<std::string_view, 4> plain_sums{"cub/sum", "tuned/sum", "mu
 constexpr std::array<const char*, 3> datasets{"random", "spread", "ill-conditioned"};
 constexpr std::size_t small = 1 << 20, large = 1 << 28;
 
-/// What Python users call, and C++'s beside it. Of other peers the kernels are CUB's, or slower (experiments/peers.cpp).
+/// What Python users call, and C++'s beside it. Other peers' kernels are CUB's, or slower (experiments/peers.cpp).
 constexpr std::array<std::string_view, 9> from_python{"cub/sum",   "exact/sum", "torch/sum",   "cupy/sum", "jax/sum",
                                                       "exact/cpu", "numpy/sum", "python/fsum", "xsum/sum"};
 
-bool is_one_of(const auto& names, const Variant& v) { return std::find(names.begin(), names.end(), v.id) != names.end(); }
+bool is_one_of(const auto& names, const Variant& v) {
+  return std::find(names.begin(), names.end(), v.id) != names.end();
+}
 
 /// Of each dataset in turn.
 void add_of_each_dataset(const std::vector<Point>& points, std::vector<Point>& out) {

@@ -49,7 +49,7 @@ def planned(results) -> list[tuple]:
             ("limits", limits, "limits"), ("index", index, "index"), ("ladders", ladders, "contrasts"),
             ("levels", levels, "contrasts"), ("grid", grid, "multiblock"), ("latency", latency, "contrasts"),
             ("ablation", ablation, "contrasts"),
-            ("accuracy", accuracy, "accuracy"), ("frontier", frontier, "frontier"), ("exact", exact, "frontier"),
+            ("accuracy", accuracy, "accuracy"), ("frontier", frontier, "frontier frontier-python"), ("exact", exact, "frontier"),
             ("peers", peers, "peers"), ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
         plan.append((name, module, (), files))
     numbers = numbers_in_paper()

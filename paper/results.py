@@ -398,7 +398,8 @@ def read_machine(path: Path, name: str) -> Machine:
 
 
 # Files that are measured on one GPU alone, and how the names of their folders end.
-ELSEWHERE = {"releases.csv": "releases", "frontier.csv": "frontier", "peers.csv": "peers", "as-printed.csv": "claims",
+ELSEWHERE = {"releases.csv": "releases", "frontier.csv": "frontier", "frontier-python.csv": "frontier-python",
+             "frontier-python-cpu.csv": "frontier-python", "peers.csv": "peers", "as-printed.csv": "claims",
              "copies.csv": "claims"}
 
 

@@ -227,6 +227,59 @@ def errors_of_doubles(folder: Path) -> str:
     return errors_and_times(folder, "f64")
 
 
+def in_ulps(value: float | None) -> str:
+    if value is None or np.isnan(value):
+        return "—"
+    if value < 0.005:
+        return "0"
+    return f"{value:.2g}" if value < 100 else f"10^{np.log10(value):.0f}"
+
+
+NOT_MEASURED = "*Not measured yet.*"
+OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f64", "python/fsum": "math.fsum",
+          "xsum/sum": "xsum", "exact/cpu": "`exact/cpu`"}
+
+
+def errors_from_python(folder: Path) -> str:
+    """Error against time of sums that Python users call on a GPU."""
+    from figures import frontier
+
+    results = rs.Results(folder)
+    table = results.experiment("frontier-python")
+    if table is None:
+        return NOT_MEASURED
+    points = frontier.points_from_python(table, frontier.points_of(results.experiment("frontier")))
+    speed = points[points["dataset"] == "random"].set_index(["call", "element_type", "n"])["speedup"]
+    ulps = points.set_index(["call", "element_type", "n", "dataset"])["ulps"]
+    small, large = sorted(points["n"].unique())
+
+    def cells(*of: str) -> list[str]:
+        return [*(f"{speed[(*of, n)]:.2f}" if (*of, n) in speed else "—" for n in (small, large)),
+                *(in_ulps(ulps.get((*of, large, dataset))) for dataset in frontier.SETS)]
+
+    return markdown(["from Python", "elements", f"CUB's speed, 2^{int(small).bit_length() - 1}", f"2^{int(large).bit_length() - 1}",
+                     "ulp, random", "spread", "ill-conditioned"],
+                    [[frontier.CALLS[call][0], kind, *cells(call, kind)] for call in frontier.CALLS for kind in frontier.TYPES
+                     if ((points["call"] == call) & (points["element_type"] == kind)).any()], "ll" + 5 * "r")
+
+
+def errors_on_cpu(folder: Path) -> str:
+    """The same on a CPU, of 2^20 elements, beside the exact sum by all its threads."""
+    from figures import frontier
+
+    table = rs.Results(folder).experiment("frontier-python-cpu")
+    if table is None:
+        return NOT_MEASURED
+    rows = table[(table["status"] == "ok") & (table["n"] == 2**20) & table["exact_result"].notna()].copy()
+    rows["call"], rows["ulps"] = rows.apply(frontier.key_of, axis=1), frontier.ulps_of(rows)
+    of = rows.set_index(["call", "element_type", "dataset"])
+    return markdown(["on the CPU", "elements", "ms, random", "spread", "ulp, random", "spread", "ill-conditioned"],
+                    [[name, kind, *(f"{1e3 * of['time_median_s'][call, kind, dataset]:.2g}" for dataset in ("random", "spread")),
+                      *(in_ulps(of["ulps"].get((call, kind, dataset))) for dataset in frontier.SETS)]
+                     for call, name in OF_CPU.items() for kind in frontier.TYPES if (call, kind, "random") in of.index],
+                    "ll" + 5 * "r")
+
+
 def errors_and_times(folder: Path, kind: str) -> str:
     from figures import frontier
 
@@ -235,15 +288,10 @@ def errors_and_times(folder: Path, kind: str) -> str:
     of = points.set_index(["call", "n", "dataset"])
     small, large = sorted(points["n"].unique())
 
-    def ulps(value: float) -> str:
-        if value < 0.005:
-            return "0"
-        return f"{value:.2g}" if value < 100 else f"10^{np.log10(value):.0f}"
-
     def cells(call: str) -> list[str]:
         times = [of["time_median_s"].get((call, *at)) for at in ((small, "random"), (large, "random"), (large, "spread"))]
         errors = [of["ulps"].get((call, large, dataset)) for dataset in frontier.SETS]
-        return [*map(microseconds, times), *map(ulps, errors)]
+        return [*map(microseconds, times), *map(in_ulps, errors)]
 
     exponents = [int(n).bit_length() - 1 for n in (small, large)]
     return markdown([kind, f"us, 2^{exponents[0]}", f"2^{exponents[1]}", "of spread data", "ulp, random", "spread",
@@ -256,7 +304,8 @@ def errors_and_times(folder: Path, kind: str) -> str:
 TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/which_sum.md", "f32", errors_of_floats),
-          ("docs/which_sum.md", "f64", errors_of_doubles))
+          ("docs/which_sum.md", "f64", errors_of_doubles),
+          ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu))
 
 
 def with_table(page: str, name: str, text: str, where: str = "README.md") -> str:
@@ -284,12 +333,15 @@ def picture(name: str):
 # What draws each picture, and from which files.
 PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "catalog.csv", "machine.json")),
             "docs/tuned.png": (picture("tuned"), ("tuned.csv", "machine.json")),
-            "docs/peers.png": (picture("peers"), ("peers.csv",)), "docs/frontier.png": (picture("frontier"), ("frontier.csv",)),
+            "docs/peers.png": (picture("peers"), ("peers.csv",)),
+            "docs/frontier.png": (picture("frontier"), ("frontier.csv", "frontier-python.csv")),
             "docs/exact.png": (picture("exact"), ("frontier.csv",))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:
-    return hashlib.sha256(b"".join(rs.Results(folder).file(name).read_bytes() for name in names)).hexdigest()
+    """Of what the picture is drawn from; a file that is not there yet adds nothing."""
+    files = [rs.Results(folder).file(name) for name in names]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files if file.exists())).hexdigest()
 
 
 def drawn_from(path: Path) -> str | None:

@@ -1,5 +1,6 @@
-"""What a bit costs: the error of each sum of 2^28 floats or doubles against its time, on three kinds of data. The line is
-the frontier: what is left of it is faster, what is below it closer to the exact sum, and nothing is both."""
+"""What a bit costs: the error of each sum of 2^28 floats or doubles against its time, on three kinds of data, also of
+sums that Python users call, if they were measured. The line is the frontier: what is left of it is faster, what is below
+it closer to the exact sum, and nothing is both."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from figures import style
 from results import Results
 
 FILE = "frontier.csv"
+FROM_PYTHON = "frontier-python.csv"
 TYPES = {"f32": np.float32, "f64": np.float64}
 SETS = {"random": "uniform", "spread": "spread over $2^{120}$",
         "ill-conditioned": "ill-conditioned"}
 ROUNDED_ONCE = 0.5  # units in the last place: what rounding the exact sum costs at most
 FLOOR = 0.03        # of the axis; what is closer stands on it
 # Calls as the legend has them, in its order: colour by what they do, marker by which it is.
-PLAIN, LIBRARY, PAIRS, OURS = "#0072B2", "#000000", "#D55E00", style.GROUP_COLORS["tuned"]
+PLAIN, LIBRARY, PAIRS, OURS, PYTHON = "#0072B2", "#000000", "#D55E00", style.GROUP_COLORS["tuned"], "#009E73"
 CALLS = {
     "compensated/plain": ("plain", PLAIN, "o"), "multiblock/last-block-warp": ("multiblock/last-block-warp", PLAIN, "v"),
     "levels/naive": ("levels/naive", PLAIN, "^"), "compensated/pairwise": ("pairwise", PLAIN, "s"),
@@ -29,7 +31,9 @@ CALLS = {
     "compensated/kahan": ("Kahan", PAIRS, "o"), "compensated/neumaier": ("Neumaier", PAIRS, "v"),
     "compensated/double-double": ("double-double", PAIRS, "s"), "compensated/in-double": ("f32 in f64", PAIRS, "D"),
     "tuned/sum": ("tuned", OURS, "o"), "tuned/sum wide_sum": ("tuned, f32 into f64", OURS, "s"),
-    "exact/sum": ("exact", OURS, "*"), "exact/sum wide_sum": ("exact, f32 into f64", OURS, "P")}
+    "exact/sum": ("exact", OURS, "*"), "exact/sum wide_sum": ("exact, f32 into f64", OURS, "P"),
+    "torch/sum": ("torch.sum", PYTHON, "o"), "torch/sum wide_sum": ("torch.sum, f32 into f64", PYTHON, "s"),
+    "cupy/sum": ("cupy.sum", PYTHON, "v"), "jax/sum": ("jax.numpy.sum, its call", PYTHON, "^")}
 BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run"}  # in tables alone
 LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5)
 ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
@@ -57,12 +61,38 @@ def points_of(table: pd.DataFrame) -> pd.DataFrame:
                  & table["time_median_s"].notna() & table["abs_error"].notna() & table["exact_result"].notna()].copy()
     rows["call"] = rows.apply(key_of, axis=1) if len(rows) else ""
     rows["slower"] = rows["time_median_s"] / rows["read_time_s"]
+    rows["ulps"] = ulps_of(rows)
+    kinds = rows.groupby("n")["dataset"].transform("nunique")
+    return rows[kinds == kinds.max()]  # at other sizes random data alone are timed
+
+
+def ulps_of(rows: pd.DataFrame) -> pd.Series:
+    """Errors in units in the last place that the exact sum has in the elements' type."""
+    ulps = pd.Series(np.nan, rows.index)
     for name, of in TYPES.items():
         these = rows["element_type"] == name
         unit = np.spacing(np.abs(rows.loc[these, "exact_result"].to_numpy(float)).astype(of)).astype(float)
-        rows.loc[these, "ulps"] = rows.loc[these, "abs_error"] / unit
-    kinds = rows.groupby("n")["dataset"].transform("nunique")
-    return rows[kinds == kinds.max()]  # at other sizes random data alone are timed
+        ulps[these] = rows.loc[these, "abs_error"] / unit
+    return ulps
+
+
+def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.DataFrame:
+    """The same of sums called from Python, of frontier-python.csv. They have no device time. Their kernels were replayed
+    beside CUB's, or calls made beside calls where they cannot be captured: `slower` is that of CUB in `beside`, by what
+    they take longer than CUB."""
+    if table is None:
+        return beside.iloc[:0]
+    rows = table[(table["status"] == "ok") & (table["device"] == "cuda") & table["speedup"].notna()
+                 & table["timing_mode"].isin(["replay", "end_to_end"]) & table["abs_error"].notna()
+                 & table["exact_result"].notna() & ~table["variant"].isin(["cub/sum", "exact/sum"])]
+    at = ["operation", "element_type", "dataset", "n"]
+    rows = rows.sort_values("timing_mode").drop_duplicates([*at, "variant"], keep="last")  # "replay" is the last
+    cub = beside[beside["variant"] == "cub/sum"].drop_duplicates(at)[[*at, "slower"]]
+    rows = rows.merge(cub, on=at)
+    rows["call"] = rows.apply(key_of, axis=1) if len(rows) else ""
+    rows["ulps"] = ulps_of(rows)
+    rows["slower"] /= rows["speedup"]
+    return rows
 
 
 def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
@@ -75,13 +105,18 @@ def draw(results: Results):
     """None without frontier.csv or times in it."""
     table = results.experiment(FILE.partition(".")[0])
     points = points_of(table) if table is not None else pd.DataFrame()
-    points = points[~points["call"].isin(BESIDE)] if len(points) else points
+    if not len(points):
+        return None
+    python = points_from_python(results.experiment(FROM_PYTHON.partition(".")[0]), points)
+    points = points[~points["call"].isin(BESIDE)]
+    points = pd.concat([points, python]) if len(python) else points
     if not len(points):
         return None
     largest = points[points["n"] == points["n"].max()]
     types = [t for t in TYPES if (largest["element_type"] == t).any()]
     sets = [d for d in SETS if (largest["dataset"] == d).any()]
-    figure = style.sheet(HEAD + len(types) * TALL + (len(types) - 1) * BETWEEN + FOOT)
+    head = HEAD + 0.12 * (len(python) > 0)  # a line more
+    figure = style.sheet(head + len(types) * TALL + (len(types) - 1) * BETWEEN + FOOT)
     width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(sets) - 1)) / len(sets)
     looks = {call: CALLS.get(call, (call, style.MARK_COLOR, "x")) for call in
              [*(c for c in CALLS if (points["call"] == c).any()), *sorted(set(points["call"]) - set(CALLS))]}
@@ -99,7 +134,8 @@ def draw(results: Results):
     style.legend(figure, handles, names, 0.06, ncols=style.legend_columns(names, style.TEXT_WIDTH - 0.12))
     style.title(figure, f"What a bit costs on one {results.machine_of(FILE).gpu}, n = {rs.power_label(largest['n'].iloc[0])}",
                 "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
-                "stands on it.")
+                "stands on it." + ("\nCalls from Python have no device time: they stand as far from CUB as their kernels, replayed beside "
+                                   "CUB's." if len(python) else ""))
     return figure
 
 

@@ -299,7 +299,7 @@ def machines_table(results: Results) -> str:
 def provenance_table(results: Results) -> str:
     """Each experiment's date, revision and card, in the order in which they were run, the CPU's last."""
     found = {name: (results.experiment(name), results.machine) for name in rs.experiments_in(results.folder) if name != "cpu"}
-    found |= {name: (table, results.machine_of(f"{name}.csv")) for name in ("frontier", "peers")
+    found |= {name: (table, results.machine_of(f"{name}.csv")) for name in ("frontier", "frontier-python", "peers")
               if name not in found and (table := results.experiment(name)) is not None}
     if results.cpu is not None:
         found["cpu"] = results.cpu, results.cpu_machine
@@ -315,7 +315,7 @@ def provenance_table(results: Results) -> str:
     return long_table(lines, r"experiment & started (UTC) & revision & modified & card & passes \\", "llllll",
                   r"Where the data come from: of each experiment when it was started, the revision of the program, "
                   r"whether its sources were modified, the card, and in how many passes its points were sampled. Of "
-                  r"\id{probes.csv}, \id{ncu.csv} and \id{compiler.csv} date and card are not recorded. \id{frontier}, \id{peers}, "
+                  r"\id{probes.csv}, \id{ncu.csv} and \id{compiler.csv} date and card are not recorded. \id{frontier}, what is called from Python, "
                   r"the releases, the code as printed and the copies are of H100s; the rows of the last two have their dates.",
                   "tab:provenance")
 

@@ -42,6 +42,8 @@ def options_of(root: pathlib.Path, command: str) -> str | None:
 def violations(root: pathlib.Path) -> list[str]:
     found = []
     variants = {v for p in files(root, *CPP) for v in registered(p.read_text())}
+    variants |= {v for p in files(root / "baselines" / "python", "*.py")
+                 for v in re.findall(rf'@reductio\.variant\("({ID})"', p.read_text())}
     groups = {v.split("/")[0] for v in variants}
     presets_file = root / "CMakePresets.json"
     presets = {p["name"] for p in json.loads(presets_file.read_text())["configurePresets"]} if presets_file.exists() else set()
@@ -88,6 +90,7 @@ def violations(root: pathlib.Path) -> list[str]:
 
 TREE = {"check": "# --quick\n", "src/core/a.h": "", "CMakePresets.json": '{"configurePresets": [{"name": "release"}]}',
         "experiments/cli/run.cpp": 'app.add_subcommand("run", "");\nsub->add_option("--sizes,-s", x);\n',
+        "baselines/python/peer.py": '@reductio.variant("peer/sum", types=["f32"])\n',
         "src/kernels/levels.cu": '/// Variants: levels/naive\nr("levels/naive");\n'}
 PLANTED = [{**TREE, "README.md": text} for text in (
     "see [it](docs/none.md)\n",
@@ -99,11 +102,12 @@ PLANTED = [{**TREE, "README.md": text} for text in (
     "type `reductio dance`\n",
     "type `build/bin/reductio run comparison --colour`\n",
     "the kernel `levels/nave`\n",
+    "the peer `peer/none`\n",
     "```\nreductio run x --variants levels/none\n```\n",
 )]
 CLEAN = [{**TREE, "README.md": text} for text in (
     "see [core](src/core/a.h), [web](https://example.org/x), `src/core/`, `build/bin/none`, `results/<machine>/x.csv`\n",
-    "`./check --quick`, `cmake --preset release`, `levels/naive`, `reductio run comparison --sizes 2^10`, `and/or`\n",
+    "`./check --quick`, `cmake --preset release`, `levels/naive`, `peer/sum`, `reductio run comparison --sizes 2^10`, `and/or`\n",
     "`src/kernels/mine_x.cu` holds `mine/x`\n",
     "```\n$ build/bin/reductio run x --sizes 2^10:2^20 --help\n```\n",
 )] + [{**TREE, "README.md": "`out/paper.pdf` is typeset\n", "out/paper.pdf": b"%PDF-1.5\n%\xd0\xd4\n"}]

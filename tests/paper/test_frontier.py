@@ -75,6 +75,55 @@ def test_an_unknown_sum_keeps_its_name_and_others_sizes_and_failures_are_left_ou
     assert len(line(axes_of(figure, "frontier:f32:random"), "cub/sum")[0]) == 1
 
 
+def called(call: str, mode: str, speedup: float, ulps: float, **more) -> dict:
+    """From Python: at any time, by so much faster than CUB beside it."""
+    return row(call, 7, ulps, timing_mode=mode, **more) | dict(experiment="frontier-python", speedup=speedup)
+
+
+FROM_PYTHON = [called("cub/sum", "replay", 1, 80), called("cub/sum", "device", 1, 80), called("exact/sum", "replay", 0.9, 0),
+               called("torch/sum", "replay", 0.8, 3), called("torch/sum", "end_to_end", 0.1, 3),
+               called("jax/sum", "end_to_end", 0.5, 30), called("torch/sum wide_sum", "replay", 0.5, 0.25),
+               called("cupy/sum", "replay", 0.5, 4) | dict(status="failed"),
+               called("numpy/sum", "end_to_end", 0.5, 4) | dict(device="cpu")]
+
+
+def test_sums_called_from_python_stand_where_they_are_beside_cub(tmp_path):
+    folder_of(tmp_path / "m", [*ROWS, row("cub/sum wide_sum", 1.02, 0.25)])
+    assert "torch" not in texts(frontier.draw(rs.Results(tmp_path / "m")))
+    synthetic.write_csv(tmp_path / "m" / "frontier-python.csv", FROM_PYTHON)
+    figure = frontier.draw(rs.Results(tmp_path / "m"))
+    axes = axes_of(figure, "frontier:f32:random")
+    # CUB is at 1, into a double at 1.02; kernels alone where there are such, of JAX the call.
+    for call, slower, ulps in (("torch/sum", 1 / 0.8, 3), ("jax/sum", 2, 30), ("torch/sum wide_sum", 1.02 / 0.5, 0.25)):
+        assert line(axes, call)[0].tolist() == [[pytest.approx(slower), pytest.approx(ulps)]], call
+    said = texts(figure)
+    assert "torch.sum, f32 into f64" in said and "jax.numpy.sum, its call" in said
+    assert "cupy" not in said and "numpy/sum" not in said
+    assert line(axes, "cub/sum")[0].tolist() == [[pytest.approx(1), pytest.approx(80)]]  # drawn once, by its device time
+
+
+def test_sums_called_from_python_have_a_folder_of_their_own_beside(tmp_path):
+    folder_of(tmp_path / "m", ROWS)
+    synthetic.write_folder(tmp_path / "card-frontier-python")
+    synthetic.write_csv(tmp_path / "card-frontier-python" / "frontier-python.csv", FROM_PYTHON)
+    assert "torch.sum" in texts(frontier.draw(rs.Results(tmp_path / "m")))
+
+
+def test_with_sums_called_from_python_the_whole_figure_is_legible(tmp_path):
+    committed = SOURCE / "experiments" / "results" / "nvidia-h100-frontier"
+    for file in committed.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    rows = [called(call, mode, 0.7, 2, n=2**28, element_type=kind, dataset=dataset,
+                   exact=1e9 if kind == "f32" else 3.0, accumulator_type="f64" if "wide" in call else kind)
+            for kind in frontier.TYPES for dataset in frontier.SETS
+            for call, mode in (("torch/sum", "replay"), ("cupy/sum", "replay"), ("jax/sum", "end_to_end"),
+                               ("torch/sum wide_sum", "replay")) if kind == "f32" or "wide" not in call]
+    synthetic.write_csv(tmp_path / "frontier-python.csv", rows)
+    figure = frontier.draw(rs.Results(tmp_path))
+    figure.draw_without_rendering()
+    legible_and_inside({"frontier": figure})
+
+
 def test_the_committed_one_is_legible_in_print():
     figure = frontier.draw(rs.opened(SOURCE / "experiments" / "results" / "nvidia-h100-frontier"))
     figure.draw_without_rendering()
