@@ -561,6 +561,34 @@ TEST(Experiments, FrontierHasEachWayToAddUpFloatsOnEachKindOfData) {
   EXPECT_TRUE(find_experiment("frontier").points(integers, gpu()).empty()) << "they lose nothing";
 }
 
+TEST(Experiments, FrontierPythonHasTheFrontiersArraysOnTheGpuAndOnACpu) {
+  const auto& experiment = find_experiment("frontier-python");
+  std::set<std::string> on_gpu, on_cpu;
+  std::set<std::string> datasets;
+  // Of C++ alone: what the Python package registers is not there.
+  for (const Point& p : experiment.points({}, DeviceKind::cpu)) {
+    on_cpu.insert(p.variant->id);
+    datasets.insert(p.dataset);
+    EXPECT_EQ(p.timing_mode, TimingMode::end_to_end);
+    EXPECT_TRUE(p.problem.n == 1 << 20 || p.problem.n == 1 << 28) << p.problem.n;
+  }
+  EXPECT_EQ(on_cpu, (std::set<std::string>{"exact/cpu"}));
+  EXPECT_EQ(datasets, (std::set<std::string>{"random", "spread", "ill-conditioned"}));
+  std::set<TimingMode> modes;
+  for (const Point& p : experiment.points({}, gpu())) {
+    on_gpu.insert(p.variant->id);
+    modes.insert(p.timing_mode);
+  }
+  EXPECT_TRUE(on_gpu.contains("exact/sum"));
+  EXPECT_EQ(on_gpu.contains("cub/sum"), gpu() == DeviceKind::cuda);
+  EXPECT_TRUE(modes.contains(TimingMode::end_to_end));
+  EXPECT_EQ(modes.contains(TimingMode::replay), gpu() == DeviceKind::cuda);
+  Selection integers;
+  integers.types = {ElementType::i32};
+  integers.variants_regex = "^exact/cpu$";
+  EXPECT_TRUE(experiment.points(integers, DeviceKind::cpu).empty()) << "they lose nothing";
+}
+
 TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "of much input";
   std::set<std::string> types;

@@ -182,6 +182,21 @@ def test_experiments_are_run(tmp_path):
     assert {r["variant"] for r in rows} == {"host/plain", "mine/own"} and {r["status"] for r in rows} == {"ok"}
 
 
+def test_errors_of_what_is_called_on_a_cpu(tmp_path):
+    out = reductio.run("frontier-python", out=tmp_path / "results", device="cpu", types="f64", sizes="2^12",
+                       quick=True)
+    (file,) = out.glob("*/frontier-python.csv")
+    rows = list(csv.DictReader(file.open()))
+    ok = [r for r in rows if r["status"] == "ok"]
+    assert {r["variant"] for r in ok} >= {"numpy/sum", "python/fsum", "exact/cpu"}
+    assert {r["dataset"] for r in ok} == {"random", "spread", "ill-conditioned"}
+    assert all(r["variant"] == "xsum/sum" and "needs the Python package xsum" in r["reason"] for r in rows if r not in ok)
+    error = {(r["variant"], r["dataset"]): float(r["abs_error"]) for r in ok}
+    for dataset in ("random", "spread", "ill-conditioned"):  # rounded once, both are as far off the same array's sum
+        assert error["python/fsum", dataset] == error["exact/cpu", dataset] <= error["numpy/sum", dataset]
+    assert error["numpy/sum", "ill-conditioned"] > 1000 * error["exact/cpu", "ill-conditioned"]
+
+
 def test_another_thread_of_python_does_not_stop_it():
     def steady(x, out, stream):
         out[()] = x.sum()

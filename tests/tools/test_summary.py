@@ -42,6 +42,33 @@ def test_the_comparison_has_each_groups_fastest_call_beside_cub(folder):
     assert fields(table, "*only reading* (an empty call: 2.00 us)")[4] == f"{read * 1e6:.0f}"
 
 
+def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
+    folder = synthetic.write_folder(tmp_path / "m")
+    assert summary.errors_from_python(folder) == summary.errors_on_cpu(folder) == summary.NOT_MEASURED
+
+    def row(variant, operation="sum", n=2**28, mode="replay", speedup=0.5, ulps=3, dataset="random", **more):
+        # Of an exact sum of 3, a unit is 2^-22.
+        return synthetic.timed(1e-3, experiment="frontier", variant=variant, operation=operation, n=n, dataset=dataset,
+                               timing_mode=mode, settings="") | dict(
+            abs_error=ulps / 2**22, exact_result=3, read_time_s=1e-4, speedup=speedup) | more
+
+    cub = [row("cub/sum", n=n, mode="device") for n in (2**20, 2**28)]
+    synthetic.write_csv(folder / "frontier.csv", cub + [r | dict(dataset="spread") for r in cub])
+    synthetic.write_csv(folder / "frontier-python.csv", [
+        *cub, row("torch/sum", n=2**20, speedup=0.754), row("torch/sum", speedup=0.976), row("torch/sum", dataset="spread", ulps=1000),
+        row("torch/sum", mode="end_to_end", speedup=0.1), row("jax/sum", mode="end_to_end", speedup=0.6)])
+    table = summary.errors_from_python(folder)
+    assert fields(table, "torch.sum") == ["f32", "0.75", "0.98", "3", "10^3", "—"]
+    assert fields(table, "jax.numpy.sum, its call") == ["f32", "—", "0.60", "3", "—", "—"] and "CUB |" not in table
+    of_cpu = [row(v, n=2**20, mode="end_to_end", ulps=u, device="cpu", dataset=d, time_median_s=s) for v, u, d, s in (
+        ("numpy/sum", 12, "random", 2e-3), ("numpy/sum", 0, "spread", 2e-3), ("exact/cpu", 0.25, "random", 4e-4),
+        ("exact/cpu", 0.25, "spread", 0.02))]
+    synthetic.write_csv(folder / "frontier-python-cpu.csv", of_cpu)
+    table = summary.errors_on_cpu(folder)
+    assert fields(table, "numpy.sum") == ["f32", "2", "2", "12", "0", "—"]
+    assert fields(table, "`exact/cpu`") == ["f32", "0.4", "20", "0.25", "0.25", "—"]
+
+
 def test_a_mixed_claim_says_at_each_size_where_it_holds(tmp_path):
     blank = dict.fromkeys(rs.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little")
     rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),
