@@ -473,6 +473,12 @@ def test_the_command_line_takes_files_of_python(tmp_path):
     assert code == 0 and "mine/sum" in out, error
 
 
+def test_the_packages_own_are_listed_where_they_run():
+    code, out, error = python("-m", "reductio", "list", "--variants", "^(torch|numpy)/sum$")
+    assert code == 0, error
+    assert [line.split()[0] for line in out.splitlines()[1:] if line][:4] == ["libraries", "torch/sum", "CPU", "numpy/sum"]
+
+
 @pytest.mark.parametrize("text, said", [
     ("x = 1", "adds no variant by @reductio.variant"), ("1/0", "raised ZeroDivisionError: division by zero"),
     (MINE.replace("mine/sum", "host/plain"), "cannot be loaded: the program has a variant 'host/plain' already")])
