@@ -541,6 +541,28 @@ TEST(Hostile, uses_an_instruction_that_older_gpus_lack) {
   expect_rejected(of(0), "__reduce_sync");
 }
 
+// ---- what other streams do
+
+/// The blocks' sums in memory of each plan, or in memory that belongs to none and that all plans share.
+TEST(Hostile, keeps_workspace_that_belongs_to_no_plan) {
+  const auto device = open_sim();
+  const auto of = [&](bool shared) {
+    const auto make = [&device = *device] { return std::make_shared<DeviceMemory>(device, grid * sizeof(float)); };
+    return [=, all = make()](const Problem& p, const DeviceInfo&) {
+      const auto partials = shared ? all : make();
+      return plan_of(info_for(p.n, 0), [=, n = p.n](void* in, void* out, Stream stream) {
+        launch<block_sums>({grid, block, block * sizeof(float), stream}, global<const float>(in, n),
+                           global<float>(partials->get(), grid), n);
+        launch<add_partials>({1, 1, 0, stream}, global<const float>(partials->get(), grid), global<float>(out, 1),
+                             grid);
+      });
+    };
+  };
+  const auto with_two_plans = [](const Case& c) { return c.check == "two-plans"; };
+  expect_sound(variant("memory-of-its-own", of(false)), with_two_plans);
+  expect_rejected(variant("memory-of-all", of(true)), "of a launch of another stream", Tier::check, with_two_plans);
+}
+
 // ---- what caches and overlapping launches decide
 
 enum class Cache { plain, read_only };

@@ -187,8 +187,15 @@ void fail_spinning() {
 
 namespace {
 
-/// Of two accesses: may a later one conflict with this? Not of an earlier launch, nor before the grid's last barrier;
-/// of shared memory, not an earlier block's.
+/// An access of a launch of another stream that nothing orders before this launch.
+bool of_another_stream(const Accesses& a, const Touch& t) {
+  const Block& b = *running;
+  return t.view && a.serial - b.unordered_from < b.first_serial - b.unordered_from &&
+         scheduler().log().by_another_stream(a.serial);
+}
+
+/// Of two accesses of this launch: may a later one conflict with this? Not before the grid's last barrier; of shared
+/// memory, not of an earlier block.
 bool counts(const Accesses& a, const Touch& t) {
   const Block& b = *running;
   return a.serial == b.serial ||
@@ -198,6 +205,7 @@ bool counts(const Accesses& a, const Touch& t) {
 /// Those lanes of `a` whose access nothing orders before this one. Each did it in the epoch that `a` says. `atomic_at`:
 /// where it was atomic, its location.
 std::uint32_t unordered(const Accesses& a, const Touch& t, const Moment& here, std::uint64_t atomic_at = 0) {
+  if (of_another_stream(a, t)) return a.lanes;
   if (!counts(a, t)) return 0;
   Accesses left = a;
   if (a.serial == here.serial) left.lanes &= ~here.ordered(a);
@@ -237,6 +245,12 @@ bool stores_the_same(const Touch& t) {
   else
     what += "byte " + std::to_string(t.where) + " of shared memory";
   what += ", which ";
+  if (of_another_stream(a, t)) {
+    stop_here(FaultKind::race, site_of(t.site),
+              what + "thread " + std::to_string(a.thread) + " of a launch of another stream " + did +
+                  in_brackets(a.site) + ", and nothing orders the two: the host had not waited for that launch when it "
+                                        "enqueued this one");
+  }
   if (a.serial != b.serial) {
     const std::string block = "block " + std::to_string(scheduler().block_of(a.serial));
     what +=
@@ -327,7 +341,8 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     case Access::atomic_update: {
       Accesses& last = record->atomics;
       const bool another_block = counts(last, t) && last.serial != b.serial;
-      if (another_block && (last.block_scope || me.block_scope)) conflict_with_atomic(last);
+      if (of_another_stream(last, t) || (another_block && (last.block_scope || me.block_scope)))
+        conflict_with_atomic(last);
       if (t.kind == Access::atomic_read) return;
       conflict_with_reads();
       if (!counts(last, t)) {

@@ -27,9 +27,14 @@ struct Block {
   std::uint32_t serial = 0;         ///< a number of its own for each run of each block; never 0
   std::uint32_t first_serial = 0;   ///< of its launch, whose blocks have consecutive ones
   std::uint32_t grid = 0;           ///< blocks of its launch
+  /// From this serial on nothing orders accesses before the launch by itself: its own blocks', and those of launches
+  /// of other streams since it was enqueued (launch_log.h), mostly none. `unordered` says how many serials these are.
+  std::uint32_t unordered_from = 0;
+  std::uint32_t unordered = 0;
   std::uint32_t epoch = 0;          ///< what ordered the block's accesses so far: see Accesses
   std::uint32_t barrier_epoch = 0;  ///< the epoch that the last block barrier began: what is older is ordered
   std::uint32_t grid_epoch = 0;     ///< the same of the last barrier of the grid, in all its blocks; 0: none
+  std::uint32_t settled_epoch = 0;  ///< grid_epoch where all that is unordered is the launch's own, else 0
   std::byte* shared = nullptr;
   std::size_t shared_bytes = 0;
   Record* shared_records = nullptr;
@@ -88,8 +93,8 @@ inline void track(Record* record, Accesses& reads, const View* view, std::uint64
   const Block& b = *running;
   const std::uint32_t thread = threadIdx.x, lane = 1u << thread % warp_size;
   const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = site};
-  const auto none = [&](const Accesses& a) {  // an earlier launch's; in shared memory, an earlier block's
-    return a.serial != b.serial && (!global || a.serial - b.first_serial >= b.grid || a.epoch < b.grid_epoch);
+  const auto none = [&](const Accesses& a) {  // ordered by its launch; in shared memory, an earlier block's
+    return a.serial != b.serial && (!global || a.serial - b.unordered_from >= b.unordered || a.epoch < b.settled_epoch);
   };
   const auto old = [&](const Accesses& a) {  // of this block
     return a.epoch < b.barrier_epoch || (a.thread == thread && a.lanes == lane);

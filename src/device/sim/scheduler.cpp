@@ -115,7 +115,9 @@ void Scheduler::start_block() {
   b.first_serial = first_serial_;
   b.grid = static_cast<std::uint32_t>(shape_.grid);
   b.epoch = 1;
-  b.barrier_epoch = b.grid_epoch = 0;
+  b.unordered_from = unordered_from_;
+  b.unordered = first_serial_ - unordered_from_ + b.grid;
+  b.barrier_epoch = b.grid_epoch = b.settled_epoch = 0;
   b.threads = shape_.block;
   b.exited = b.arrived = 0;
   b.divergent = false;
@@ -246,7 +248,8 @@ void Scheduler::unwind_all() {
   cancelling_ = false;
 }
 
-void Scheduler::run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {
+void Scheduler::run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel,
+                    const Enqueued& enqueued) {
   if (running) throw DeviceError("simulated device: a kernel cannot launch or wait for another");
   watch_for_stack_overflow();
   const EndsOutOfMemory ends_out_of_memory;
@@ -281,8 +284,12 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   block_ = preferred_ = nullptr;
   spin = {};
 
-  if (~serials_ < shape.grid) serials_ = 0;  // the numbers of one launch are consecutive, and none is 0
+  if (~serials_ < shape.grid) {  // the numbers of one launch are consecutive, and none is 0
+    serials_ = 0;
+    log_.forget();
+  }
   first_serial_ = serials_ + 1;
+  unordered_from_ = log_.begin(first_serial_, enqueued);
   causality.begin_launch(order_now_ == Order::random);
   while (started_ < std::min(shape.grid, resident_limit_)) start_block();
   fibers_.begin_on_main();
@@ -307,8 +314,9 @@ std::string undefined_shuffles() {
   return scheduler().undefined_shuffles();
 }
 
-void run_grid(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {
-  scheduler().run(shape, thread, kernel);
+void run_grid(const Shape& shape, const std::function<void()>& thread, const std::string& kernel,
+              const Enqueued& enqueued) {
+  scheduler().run(shape, thread, kernel, enqueued);
 }
 
 }  // namespace reductio::sim

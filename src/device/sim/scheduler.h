@@ -17,6 +17,7 @@
 #include "device/sim/block.h"
 #include "device/sim/fault.h"
 #include "device/sim/fiber.h"
+#include "device/sim/launch_log.h"
 #include "device/sim/random.h"
 #include "device/sim/schedule.h"
 #include "device/sim/streams.h"
@@ -37,7 +38,7 @@ class Scheduler {
   static constexpr std::size_t lookahead = 8, lookahead_from = 256;
 
  public:
-  void run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel);
+  void run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel, const Enqueued&);
   void set_schedule(Order order, std::uint64_t seed) {
     order_ = order;
     seed_ = seed;
@@ -71,6 +72,12 @@ class Scheduler {
   /// The running launch's block with this serial number.
   std::size_t block_of(std::uint32_t serial) const { return nth_block(serial - first_serial_); }
   const Fibers& fibers() const { return fibers_; }
+  /// Of a launch that is enqueued now on `stream`; `idle`: nothing else waits in any stream.
+  Enqueued enqueued(const void* stream, bool idle) {
+    if (idle) log_.forget();  // all that has run comes before whatever is enqueued from now on
+    return {stream, serials_ + 1};
+  }
+  const LaunchLog& log() const { return log_; }
 
  private:
   // Threads and their fibers.
@@ -113,6 +120,7 @@ class Scheduler {
   std::string undefined_shuffles_;     // since the last set_schedule(),
   std::vector<Site> undefined_sites_;  // one at each of these lines
   std::uint32_t serials_ = 0;
+  LaunchLog log_;
   Fibers fibers_{&Scheduler::fiber_main};
   [[maybe_unused]] int rounding_ = 0;  // FE_TONEAREST
   std::vector<std::unique_ptr<BlockState>> slots_;
@@ -123,7 +131,7 @@ class Scheduler {
   const std::function<void()>* thread_ = nullptr;
   std::string kernel_;
   std::size_t started_ = 0;
-  std::uint32_t first_serial_ = 1;
+  std::uint32_t first_serial_ = 1, unordered_from_ = 1;
   std::size_t resident_limit_ = 0;
   Permutation permutation_{1, 0};
   std::uint64_t random_ = 0;
@@ -153,7 +161,7 @@ extern Scheduler* const the_scheduler;
 REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
 
 /// Runs a grid to its end. Throws Fault, or what a kernel's own code threw.
-void run_grid(const Shape&, const std::function<void()>& thread, const std::string& kernel);
+void run_grid(const Shape&, const std::function<void()>& thread, const std::string& kernel, const Enqueued&);
 
 REDUCTIO_HOT void Scheduler::set_current(Next n) {
   ++steps_;

@@ -9,7 +9,7 @@
 ///   - Races in what is not executed. What comes first, and what an atomic reads, depends on the order (schedule.h).
 ///   - Old values, but for one atomic load of each that nothing orders after its replacement, in the random order.
 ///   - Of a word's plain readers, others than those of the block that read last; a plain store after an atomic load.
-///   - Overlap of streams.
+///   - Overlap of streams in fills and copies. Launches of two streams that nothing orders race.
 ///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
 ///     they look again at what they polled, and in the random order also at atomics, fences and atomic loads.
 ///   - Stores torn in two, __launch_bounds__, registers, and time.

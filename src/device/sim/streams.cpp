@@ -1,5 +1,6 @@
 #include "device/sim/streams.h"
 
+#include <algorithm>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -28,21 +29,31 @@ std::recursive_mutex& device_mutex() {
 
 using Work = std::function<void()>;
 
+struct Item {
+  Work work;
+  Enqueued enqueued;
+};
+
 /// Work in the order in which it was put there. Nothing runs until somebody waits for it.
 struct Queue {
-  std::deque<Work> work;
+  std::deque<Item> work;
 };
 
 struct Streams {
   Queue standard;  // the null stream: a queue like any other
   std::set<Queue*> created;
+  bool idle() const {
+    return standard.work.empty() &&
+           std::all_of(created.begin(), created.end(), [](const Queue* q) { return q->work.empty(); });
+  }
 };
 Streams& streams() {
   static Streams s;
   return s;
 }
 
-CopiedOut copied;  // under the lock
+CopiedOut copied;   // under the lock
+Enqueued under_way;  // likewise: the work that runs
 
 /// The enqueue() that is being watched.
 struct Watching {
@@ -71,15 +82,17 @@ void enqueue(Stream s, Work work) {
       work();
     };
   if (watched) watched->work.emplace_back(s, work);
-  queue(s).work.push_back(std::move(work));
+  Queue& q = queue(s);
+  q.work.push_back({std::move(work), scheduler().enqueued(&q, streams().idle())});
 }
 
 void run(Queue& q) {
   while (!q.work.empty()) {
-    const auto work = std::move(q.work.front());
+    const Item next = std::move(q.work.front());
     q.work.pop_front();
+    under_way = next.enqueued;
     try {
-      work();
+      next.work();
     } catch (...) {
       q.work.clear();  // as on a GPU, nothing that was queued behind a failure is done
       throw;
@@ -129,7 +142,7 @@ void enqueue_kernel(Stream s, const Shape& shape, std::function<void()> thread, 
   } catch (const Fault&) {
     check_launch(shape, readable(type));
   }
-  enqueue(s, [shape, thread = std::move(thread), &type] { run_grid(shape, thread, readable(type)); });
+  enqueue(s, [shape, thread = std::move(thread), &type] { run_grid(shape, thread, readable(type), under_way); });
   const DeviceLock lock;
   if (watched && watched->first_launch.grid == 0) watched->first_launch = shape;
 }

@@ -68,6 +68,7 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
       for (BlockState* r : resident_) {
         r->last_barrier = site;
         r->epoch = r->barrier_epoch = r->grid_epoch = epoch;
+        if (r->unordered_from == r->first_serial) r->settled_epoch = epoch;
         make_all_runnable(*r);
       }
       preferred_ = nullptr;

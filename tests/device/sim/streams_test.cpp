@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "device/sim/launch_log.h"
 #include "tests/device/sim/support.h"
 
 namespace reductio::sim_tests {
@@ -134,6 +135,133 @@ TEST_F(SimStreams, AFaultInADestroyedStreamIsToldByTheNextWait) {
   device->destroy_stream(s);
   EXPECT_THROW(device->synchronize({}), Fault);
   EXPECT_NO_THROW(device->synchronize({}));
+}
+
+__global__ void store_one(GlobalPtr<unsigned> p) { p[0] = 1; }
+__global__ void load_one(GlobalPtr<const unsigned> p, GlobalPtr<unsigned> out) { out[0] = p[0]; }
+__global__ void add_atomically(GlobalPtr<unsigned> p) { atomicAdd(&p[0], 1u); }
+__global__ void writes_behind_a_grid_barrier(GlobalPtr<unsigned> p) {
+  grid_sync();
+  if (blockIdx.x == 0) p[0] = 1;
+}
+
+/// Two streams, and words that both use.
+class TwoSimStreams : public SimStreams {
+ protected:
+  enum Does { writes, reads, counts };
+  void enqueue(Stream s, Does does) {
+    Buffer<unsigned>& out = s.handle == a.handle ? of_a : of_b;
+    if (does == writes) launch<store_one>({1, 1, 0, s}, both.ptr());
+    if (does == reads) launch<load_one>({1, 1, 0, s}, GlobalPtr<const unsigned>(both.ptr()), out.ptr());
+    if (does == counts) launch<add_atomically>({1, 1, 0, s}, both.ptr());
+  }
+  /// What waiting says, for `b` first.
+  std::string told() {
+    std::string all;
+    for (const Stream s : {b, a}) try {
+        device->synchronize(s);
+      } catch (const Fault& f) {
+        EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+        all += f.what();
+      }
+    return all;
+  }
+  void TearDown() override {
+    device->destroy_stream(a);
+    device->destroy_stream(b);
+  }
+  Stream a = device->create_stream(), b = device->create_stream();
+  Buffer<unsigned> both = zeros<unsigned>(4), of_a = zeros<unsigned>(1), of_b = zeros<unsigned>(1);
+};
+
+TEST_F(TwoSimStreams, RaceInWhatOneOfThemWrites) {
+  for (const Does first : {writes, reads, counts})
+    for (const Does second : {writes, reads, counts}) {
+      enqueue(a, second);  // runs second: `b` is awaited first
+      enqueue(b, first);
+      const std::string why = told();
+      if (first == reads && second != writes && second != counts) {
+        EXPECT_EQ(why, "") << "both read";
+        continue;
+      }
+      const char* const did[] = {"wrote", "read", "updated atomically"};
+      EXPECT_NE(why.find("which thread 0 of a launch of another stream " + std::string(did[first]) + " (tests/"),
+                std::string::npos)
+          << first << second << why;
+      EXPECT_NE(why.find("streams_test.cpp:"), std::string::npos) << why;
+      EXPECT_NE(why.find("and nothing orders the two: the host had not waited for that launch when it enqueued this"),
+                std::string::npos)
+          << why;
+      EXPECT_EQ(why.find('\n'), std::string::npos);
+    }
+}
+
+TEST_F(TwoSimStreams, AreOrderedByAWaitOfTheHost) {
+  for (const Stream first : {a, b})
+    for (const Does one : {writes, reads, counts})
+      for (const Does two : {writes, reads, counts}) {
+        enqueue(first, one);
+        device->synchronize(first);
+        enqueue(first.handle == a.handle ? b : a, two);
+        EXPECT_EQ(told(), "") << one << two;
+      }
+}
+
+TEST_F(TwoSimStreams, AreNotOrderedByAWaitThatCameTooLate) {
+  enqueue(a, writes);
+  enqueue(b, writes);
+  device->synchronize(b);
+  enqueue(a, reads);  // comes after what `b` did, but the write before it in `a` does not
+  EXPECT_NE(told().find("store_one"), std::string::npos);
+  enqueue(a, counts);
+  enqueue(b, writes);
+  EXPECT_NE(told().find("of a launch of another stream wrote"), std::string::npos);
+  EXPECT_EQ(told(), "") << "what was dropped is over";
+}
+
+TEST_F(TwoSimStreams, EachComesAfterItsOwnLaunches) {
+  for (int i = 0; i < 3; ++i) {
+    launch<store_one>({1, 1, 0, a}, of_a.ptr());
+    launch<add_one>({1, 1, 0, a}, of_a.ptr());
+    launch<add_one>({1, 1, 0, b}, of_b.ptr());
+    launch<store_one>({1, 1, 0, b}, of_b.ptr());
+    if (i == 1) device->synchronize(a);
+    if (i == 2) device->synchronize(b);
+  }
+  EXPECT_EQ(told(), "");
+}
+
+TEST_F(TwoSimStreams, RaceBehindAGridBarrierToo) {
+  for (int i = 0; i < 2; ++i)
+    launch_cooperative<writes_behind_a_grid_barrier>({4, 32, 0, i == 0 ? a : b}, both.ptr());
+  EXPECT_NE(told().find("of a launch of another stream wrote"), std::string::npos);
+}
+
+TEST_F(TwoSimStreams, RaceInWhatIsLaunchedAgain) {
+  const auto again = device->watch_enqueue([&] { enqueue(a, writes); }, a, nullptr);
+  again();
+  EXPECT_EQ(told(), "");
+  again();
+  enqueue(b, writes);
+  EXPECT_NE(told().find("of a launch of another stream wrote"), std::string::npos);
+}
+
+TEST(LaunchLog, TellsSerialsOfOtherStreamsSinceALaunchWasEnqueued) {
+  sim::LaunchLog log;
+  const int a = 0, b = 0;
+  EXPECT_EQ(log.begin(1, {&a, 1}), 1u);
+  EXPECT_EQ(log.begin(5, {&b, 5}), 5u) << "enqueued after what ran from 1 to 4";
+  EXPECT_EQ(log.begin(9, {&a, 1}), 5u) << "5 to 8 ran meanwhile";
+  EXPECT_TRUE(log.by_another_stream(5));
+  EXPECT_TRUE(log.by_another_stream(8));
+  EXPECT_FALSE(log.by_another_stream(4));
+  EXPECT_FALSE(log.by_another_stream(9));
+  EXPECT_EQ(log.begin(12, {&b, 7}), 9u);
+  EXPECT_EQ(log.begin(14, {&b, 11}), 11u) << "the last of the other stream's";
+  // Numbers begin anew: what was enqueued before that knows of nothing.
+  log.forget();
+  EXPECT_EQ(log.begin(1, {&a, 0xffffff00u}), 1u);
+  EXPECT_EQ(log.begin(3, {&b, 0xffffff00u}), 3u);
 }
 
 TEST_F(SimStreams, ForgottenWorkIsReported) {
