@@ -33,7 +33,7 @@ using Json = nlohmann::ordered_json;
 struct VerifyOptions {
   SelectionOptions selection;
   std::string tier, junit;
-  std::string offset, dataset, order, check, like;
+  std::string offset, dataset, order, check, like, index_limit;
   std::optional<double> patience_s;  ///< 0: for ever
   bool quiet = false, json = false, csv = false;
 };
@@ -219,6 +219,12 @@ std::size_t offset_of(const VerifyOptions& options) {
   return parse_whole("--offset", options.offset, "a whole number of elements from 0 to 2^60", most_elements);
 }
 
+/// The --index-limit; 0 without it.
+std::size_t index_limit_of(const VerifyOptions& options) {
+  if (options.index_limit.empty()) return 0;
+  return parse_whole("--index-limit", options.index_limit, "a whole number from 0 to 2^31", std::uint64_t{1} << 31);
+}
+
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just
 /// the one kind of case that --dataset and --check describe. Throws UsageError where there is no such case.
 std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked, const Variant& v, DeviceKind device) {
@@ -242,7 +248,8 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
                          asked.seed,
                          device != DeviceKind::sim ? "" : options.order.empty() ? "random" : options.order,
                          check == "bounded" && !is_floating(type) ? "exact" : check,
-                         options.like});
+                         options.like,
+                         index_limit_of(options)});
           out.back().cost = 1e4 + static_cast<double>(n);
           check_case(out.back());
         }
@@ -258,16 +265,18 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   known("--order", options.order, case_orders);
   known("--check", options.check, case_checks);
   check_like(options.like);
+  index_limit_of(options);
   known("--dataset", options.dataset, dataset_names(ElementType::f64));
   const std::size_t offset = offset_of(options);
   for (const std::size_t n : asked.sizes)
     if (offset + n > most_elements)
       throw UsageError(fmt::format("--offset {} and {} elements behind it are more than 2^60", offset, n));
   const bool has_any =
-      !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty();
+      !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty() ||
+      !options.index_limit.empty();
   if (asked.sizes.empty() && has_any)
     throw UsageError(
-        "--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too");
+        "--offset, --dataset, --order, --check and --index-limit describe cases of named sizes; give --sizes, too");
 }
 
 /// What is to be done on one device.
@@ -439,7 +448,8 @@ Command add_verify(CLI::App& app) {
   options->selection.add_plugins(*sub);
   options->selection.add_points(*sub);
   sub->add_option("--tier", options->tier,
-                  "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere)")
+                  "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere). "
+                  "On the simulated device gpu is standard, and 2^31 - 1 and 2^32 - 1 elements of i8, in 6 GB")
       ->type_name("TIER");
   sub->add_option("--offset", options->offset, "With --sizes: the input starts N elements behind an aligned address")
       ->type_name("N");
@@ -456,6 +466,9 @@ Command add_verify(CLI::App& app) {
   sub->add_option("--like", options->like,
                   "The simulated device is like sm-75, sm-86, nvidia-h200 or nvidia-b200")
       ->type_name("GPU");
+  sub->add_option("--index-limit", options->index_limit,
+                  "With --sizes, as a failing case names it: loop indices of 32 bits count to N only")
+      ->type_name("N");
   sub->add_option(
          "--patience", options->patience_s,
          "Give a variant up when a case takes longer than S seconds (default: 30 or more, by device and size). 0: wait "

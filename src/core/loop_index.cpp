@@ -32,7 +32,11 @@ Settings with_loop_index(Settings chosen, std::string_view documents, std::size_
   return chosen;
 }
 
-LoweredIndexLimit::LoweredIndexLimit(std::size_t limit) { lowered_limit = limit; }
-LoweredIndexLimit::~LoweredIndexLimit() { lowered_limit = std::numeric_limits<std::size_t>::max(); }
+LoweredIndexLimit::LoweredIndexLimit(std::size_t limit) : before_(lowered_limit) {
+  if (limit) lowered_limit = limit;
+}
+LoweredIndexLimit::~LoweredIndexLimit() { lowered_limit = before_; }
+
+bool indices_are_narrow() { return lowered_limit <= narrow_index_limit; }
 
 }  // namespace reductio

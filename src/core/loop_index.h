@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -31,13 +32,22 @@ auto for_loop_index(std::string_view type, F f) {
   return f.template operator()<std::uint64_t>();
 }
 
-/// For tests, while it lives: indices of 32 bits count to `limit` only.
+/// While one lives, indices of 32 bits count to `limit` only; 0 changes nothing. So small inputs show whether the
+/// choice of the type is right (battery.cpp).
 class LoweredIndexLimit {
  public:
   explicit LoweredIndexLimit(std::size_t limit);
   ~LoweredIndexLimit();
   LoweredIndexLimit(const LoweredIndexLimit&) = delete;
   LoweredIndexLimit& operator=(const LoweredIndexLimit&) = delete;
+
+ private:
+  std::size_t before_;
 };
+
+/// Whether indices of 32 bits count no further than those of 16. The simulated device then gives kernels an i32 of 16
+/// bits (device/device.h). An index that the choice lets pass its end wraps there, as on a GPU.
+inline constexpr std::size_t narrow_index_limit = std::numeric_limits<std::int16_t>::max();
+bool indices_are_narrow();
 
 }  // namespace reductio

@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -91,6 +92,14 @@ auto dispatch(const Problem& p, F&& f) {
   }
 }
 
+/// for_loop_index(), but an i32 has 16 bits where the simulated device is to show that it wraps.
+template <class F>
+auto for_index(std::string_view type, F f) {
+  if constexpr (device_kind == DeviceKind::sim)
+    if (type == "i32" && indices_are_narrow()) return f.template operator()<std::int16_t>();
+  return for_loop_index(type, f);
+}
+
 /// Calls f with the launch of a variant's kernel for these types. `choose` is that launch, or returns it:
 /// `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`, with or without settings. It leaves out
 /// Load if the kernel knows one operation only. It has a third type,
@@ -101,11 +110,11 @@ auto with_kernel(const Choose& choose, [[maybe_unused]] const Settings& s, F f) 
   if constexpr (std::is_pointer_v<Choose>)
     return f(choose);
   else if constexpr (requires { choose.template operator()<T, Load, int>(s); })
-    return for_loop_index(s.text("index"),
-                          [&]<class Index>() { return f(choose.template operator()<T, Load, Index>(s)); });
+    return for_index(s.text("index"),
+                     [&]<class Index>() { return f(choose.template operator()<T, Load, Index>(s)); });
   else if constexpr (requires { choose.template operator()<T, Load, int>(); })
-    return for_loop_index(s.text("index"),
-                          [&]<class Index>() { return f(choose.template operator()<T, Load, Index>()); });
+    return for_index(s.text("index"),
+                     [&]<class Index>() { return f(choose.template operator()<T, Load, Index>()); });
   else if constexpr (requires { choose.template operator()<T, Load>(s); })
     return f(choose.template operator()<T, Load>(s));
   else if constexpr (requires { choose.template operator()<T, Load>(); })

@@ -15,7 +15,10 @@
 ///   other GPUs      Of older limits, and of so many SMs that a grid has more blocks than a block has threads.
 ///   random orders   Of more blocks than forward and reverse order tell apart: those two mirror each other.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
-///                   tunable too, and past 2^32 wide sums.
+///                   tunable too, and past 2^32 wide sums. In tier `gpu` the simulated device has the two sizes from
+///                   which an index of 32 bits steps on to 0, of i8.
+///   index types     Where a tunable `index` is chosen from n, with the limit of 32 bits lowered to that of 16: sizes
+///                   on both sides of where a thread's last step, past the end, reaches it.
 ///
 /// Settings with a known fault are in none of them. Each has one case of its own, whose result has to be wrong.
 ///
@@ -38,6 +41,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
+#include "core/loop_index.h"
 #include "verify/pairwise.h"
 #include "verify/verify.h"
 
@@ -64,6 +69,8 @@ struct Scope {
   std::vector<std::size_t> huge{};            ///< every type, default settings
 };
 
+const std::vector<std::size_t> wrapping_sizes{(std::size_t{1} << 31) - 1, (std::size_t{1} << 32) - 1};
+
 Scope scope_of(Tier tier, DeviceKind device) {
   const bool cuda = device == DeviceKind::cuda;
   switch (tier) {
@@ -80,7 +87,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
                 .drawn_to = 1 << 20,
                 .middle = 2,
                 .large = {(1 << 20) + 7, (1 << 24) + 3, (1 << 28) + 1, (1 << 30) + 7},
-                .edges = {(std::size_t{1} << 31) - 1, (std::size_t{1} << 32) - 1},
+                .edges = wrapping_sizes,
                 .large_settings = {(1 << 30) + 7},
                 .huge = {(std::size_t{1} << 32) + 5}};
       [[fallthrough]];  // elsewhere it means the most that is sensible there
@@ -97,7 +104,8 @@ Scope scope_of(Tier tier, DeviceKind device) {
               .middle = tier == Tier::check ? 2u : 6u,
               .most_threads = tier == Tier::check ? 1u << 17 : 1u << 19,
               .most_in_random = tier == Tier::check ? 40e3 : 400e3,
-              .large = {(1 << 20) + 7}};
+              .large = {(1 << 20) + 7},
+              .edges = device == DeviceKind::sim && tier == Tier::gpu ? wrapping_sizes : std::vector<std::size_t>{}};
   }
   return {};
 }
@@ -273,6 +281,7 @@ class Builder {
       add_large();
     }
     add_faults();
+    if (!right_.empty() && scope_.middle) add_index_types();
     return std::move(cases_);
   }
 
@@ -580,7 +589,10 @@ class Builder {
     for (const std::size_t n : scope_.edges) {
       const auto smallest = std::min_element(v_.types.begin(), v_.types.end(),
                                              [](ElementType a, ElementType b) { return size_of(a) < size_of(b); });
-      add_exact_large({v_.operations.front(), *smallest, n}, standard(), most_loads_per_thread);
+      if (device_.kind == DeviceKind::sim)
+        add_edge_simulated({v_.operations.front(), *smallest, n});
+      else
+        add_exact_large({v_.operations.front(), *smallest, n}, standard(), most_loads_per_thread);
     }
     for (const std::size_t n : scope_.large_settings)
       for (const Settings& s : one_by_one(true))
@@ -588,6 +600,70 @@ class Builder {
     for (const std::size_t n : scope_.huge)
       for (const ElementType type : v_.types) add_large_pair(n, type, standard());
     add_large_wide_sums();
+  }
+
+  /// Of single bytes alone: other types take too much memory. 2^32 - 1 elements take 5.3 GB and 13 s by vectors, about
+  /// a minute one by one.
+  void add_edge_simulated(const Problem& problem) {
+    if (size_of(problem.type) != 1) return;
+    add_exact_large(problem, standard(), problem.n, cheap_sim_orders.front());
+    const std::size_t copies = v_.consumes_input ? 2 : 1;
+    // A byte beside each word says whether it has been written.
+    const std::size_t needs = copies * (problem.n + problem.n / 4) + (std::size_t{1} << 28);
+    const std::size_t there = std::min(open_backend(DeviceKind::cpu)->memory_free(), device_.memory_bytes);
+    if (needs > there)
+      cases_.back().left_out = "too little memory: " + std::to_string(problem.n) + " elements take " +
+                               std::to_string(needs >> 20) + " MiB on the simulated device";
+  }
+
+  /// The defaults and a drawn setting, each with the type chosen; and the defaults with `index=i32`, as far as it goes.
+  void add_index_types() {
+    if (device_.kind != DeviceKind::sim || !v_.settings().has("index")) return;
+    std::vector<Settings> chosen;
+    std::copy_if(right_.begin(), right_.end(), std::back_inserter(chosen),
+                 [](const Settings& s) { return s.text("index") == "document"; });
+    if (chosen.empty()) return;
+    Settings narrow = standard();
+    narrow.set("index", "i32");
+    for (const Settings& s : {standard(), draw(chosen), narrow}) {
+      std::set<std::size_t> sizes;
+      const auto on_both_sides = [&](std::size_t n) { sizes.insert({n, n + 1}); };
+      on_both_sides(narrow_index_limit);
+      for (const std::size_t step : steps_at_limit(s)) {
+        if (step >= narrow_index_limit) continue;
+        on_both_sides(narrow_index_limit - step);
+        on_both_sides(narrow_index_limit / step * step);
+      }
+      for (const std::size_t n : sizes) add_with_index_limit(draw(v_.types), n, s);
+    }
+  }
+
+  /// The threads of the grid, and the elements that a block takes.
+  std::vector<std::size_t> steps_at_limit(const Settings& settings) {
+    try {
+      const PlanInfo info =
+          make_plan(v_, {v_.operations.front(), v_.types.front(), narrow_index_limit}, settings, device_)->info();
+      if (info.grid_blocks == 0) return {};
+      return {info.grid_blocks * info.block_threads, (narrow_index_limit + info.grid_blocks - 1) / info.grid_blocks};
+    } catch (const std::exception&) {
+      return {};  // as in shape_of()
+    }
+  }
+
+  void add_with_index_limit(ElementType type, std::size_t n, const Settings& settings) {
+    const Problem problem{draw(v_.operations), type, n};
+    const char* order = draw(orders_of(device_.kind, true));
+    try {
+      const LoweredIndexLimit lowered(narrow_index_limit);
+      if (!refusal(v_, device_.kind, problem, settings).empty()) return;
+      make_plan(v_, problem, settings, device_);
+    } catch (const Refused&) {
+      return;  // rightly, of the type that was asked for
+    } catch (const std::exception&) {
+    }
+    const std::size_t before = cases_.size();
+    add(problem, settings, 0, exact_work(type), order);
+    if (cases_.size() > before) cases_.back().index_limit = narrow_index_limit;
   }
 
   /// The repeated calls are in both orders, one of them of exact data. Other types' calls take turns: forward from an

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/loop_index.h"
 #include "device/sim/gpu.h"
 #include "device/sim/schedule.h"
 #include "verify/call.h"
@@ -313,6 +314,7 @@ constexpr Protocol protocols[] = {{"repeat", check_repeat},
 
 std::string run_check(Workbench& bench, const Case& c) {
   const sim::Like like(c.like);
+  const LoweredIndexLimit lowered(c.index_limit);
   set_order(c, c.seed);
   for (const auto& [name, run] : protocols)
     if (c.check == name) return run(bench, c);

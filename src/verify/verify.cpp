@@ -80,7 +80,7 @@ Child::Message message_of(const Event& e) {
     const Case& c = *e.what;
     add(std::string(name(c.problem.operation)), std::string(name(c.problem.type)), std::to_string(c.problem.n),
         std::to_string(c.offset_elements), c.dataset, std::to_string(c.seed), c.order, c.check,
-        c.like, fmt::format("{}", c.cost));
+        c.like, std::to_string(c.index_limit), fmt::format("{}", c.cost));
     for (const auto& [name, value] : c.settings) add(name, value);
   }
   return out;
@@ -99,9 +99,9 @@ Event event_of(const Child::Message& m, const std::vector<const Variant*>& selec
   if (e.kind == Event::Kind::begun) {
     const Variant& v = *selected.at(e.v);
     e.what = Case{&v, {parse_operation(m.at(4)), parse_type(m.at(5)), number(6)}, Settings(v.tunables), number(7),
-                  m.at(8), number(9), m.at(10), m.at(11), m.at(12)};
-    e.what->cost = std::stod(m.at(13));
-    for (std::size_t i = 14; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
+                  m.at(8), number(9), m.at(10), m.at(11), m.at(12), number(13)};
+    e.what->cost = std::stod(m.at(14));
+    for (std::size_t i = 15; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
   }
   return e;
 }
@@ -487,6 +487,7 @@ std::string Case::describe() const {
   if (!order.empty()) text += " order=" + order;
   if (is_protocol(check)) text += " check=" + check;
   if (!like.empty()) text += " like=" + like;
+  if (index_limit) text += " index-limit=" + std::to_string(index_limit);
   return text;
 }
 
@@ -507,6 +508,7 @@ std::string Case::command(DeviceKind device, const std::string& program) const {
   text += " --dataset " + dataset + " --seed " + std::to_string(seed);
   if (!order.empty()) text += " --order " + order;
   if (!like.empty()) text += " --like " + like;
+  if (index_limit) text += " --index-limit " + std::to_string(index_limit);
   return text + " --check " + check;
 }
 

@@ -43,6 +43,8 @@ struct Case {
   /// additions against the executed one (simulated device, floats).
   std::string check;
   std::string like{};      ///< the GPU that the simulated device is like (device/sim/gpu.h); empty: itself
+  /// Indices of 32 bits count to this only (core/loop_index.h); 0: as far as they do.
+  std::size_t index_limit = 0;
   std::string left_out{};  ///< why the tier does not run it; empty: it does
   double cost = 1;         ///< relative to other cases, to estimate the time left
 

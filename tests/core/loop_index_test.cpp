@@ -45,6 +45,11 @@ TEST(LoopIndex, ALimitIsLoweredForAsLongAsItLives) {
     EXPECT_EQ(decided("document", "i32", 1000), "i32");
     EXPECT_EQ(decided("document", "i32", 1001), "i64");
     EXPECT_THROW(decided("u32", "i32", 1001), Refused);
+    {
+      const LoweredIndexLimit unchanged(0), more(2000);
+      EXPECT_EQ(decided("document", "i32", 1001), "i32");
+    }
+    EXPECT_EQ(decided("document", "i32", 1001), "i64");
   }
   EXPECT_EQ(decided("document", "i32", 1001), "i32");
 }

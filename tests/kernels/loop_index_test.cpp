@@ -14,6 +14,7 @@
 #include "core/variant.h"
 #include "device/backend.h"
 #include "device/sim/fault.h"
+#include "device/sim/schedule.h"
 #include "verify/verify.h"
 
 namespace reductio {
@@ -49,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, LoopIndexOfKernel, testing::ValuesIn(with_inde
 /// arguments: nobody has written the input, and it faults on the first read.
 std::string kernel_for(const Variant& v, std::size_t n, const Settings& settings) {
   const auto device = open_sim();
+  sim::set_schedule(sim::Order::forward);  // whatever tests before this one left
   const auto plan = make_plan(v, {v.operations.front(), ElementType::i32, n}, settings, device->info());
   DeviceMemory in(*device, 4 * n), out(*device, 16);
   const Stream stream = device->create_stream();
@@ -74,6 +76,22 @@ TEST_P(LoopIndexOfKernel, IsThatOfTheDocumentUpToTheLimitAndSigned64BitsBeyond) 
   EXPECT_EQ(says_of_default(), says_of(documents_is_int ? "i32" : "u64"));
   const LoweredIndexLimit lowered(n);  // the last thread's last step is beyond
   EXPECT_EQ(says_of_default(), says_of(documents_is_int ? "i64" : "u64"));
+}
+
+TEST_P(LoopIndexOfKernel, HasCasesOfEitherTypeAtALoweredLimit) {
+  const Variant& v = *GetParam();
+  std::size_t narrow = 0, wide = 0;
+  for (const Case& c : battery(v, open_sim()->info(), Tier::check, 1)) {
+    if (!c.index_limit) continue;
+    EXPECT_NE(c.describe().find(" index-limit=32767"), std::string::npos) << c.describe();
+    EXPECT_NE(c.command(DeviceKind::sim).find(" --index-limit 32767"), std::string::npos);
+    const LoweredIndexLimit lowered(c.index_limit);
+    const std::string says = kernel_for(v, c.problem.n, c.settings);
+    narrow += says.find(", short") != std::string::npos;
+    wide += says.find(" long") != std::string::npos;
+  }
+  EXPECT_GT(narrow, 0u);
+  EXPECT_GT(wide, 0u);
 }
 
 TEST(CompiledIn, IsWhatTheKernelsNamesSay) {

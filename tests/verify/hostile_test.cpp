@@ -563,6 +563,94 @@ TEST(Hostile, keeps_workspace_that_belongs_to_no_plan) {
   expect_rejected(variant("memory-of-all", of(true)), "of a launch of another stream", Tier::check, with_two_plans);
 }
 
+// ---- how far an index counts
+
+template <class Index>
+__global__ void sums_by_index(GlobalPtr<const float> in, GlobalPtr<float> partials, Index n) {
+  const Index first = static_cast<Index>(blockIdx.x * blockDim.x + threadIdx.x);
+  const Index stride = static_cast<Index>(gridDim.x * blockDim.x);
+  float sum = 0;
+  for (Index i = first; i < n; i = static_cast<Index>(i + stride)) sum += in[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+/// The type is chosen by n and `steps` steps beyond.
+Variant with_index(std::size_t steps) {
+  Variant v = variant("index", nullptr);
+  v.tunables = {loop_index()};
+  v.prepare[static_cast<int>(DeviceKind::sim)] = [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    const std::string type = with_loop_index(s, "i32", p.n + steps * grid * block).text("index");
+    return for_index(type, [&]<class Index>() {
+      return plan_of(two_launches_info(p.n),
+                     [n = p.n, partials = Buffer<float>(grid)](void* in, void* out, Stream stream) {
+                       launch<sums_by_index<Index>>({grid, block, block * sizeof(float), stream},
+                                                    global<const float>(in, n), partials.ptr(),
+                                                    static_cast<Index>(n));
+                       launch<add_partials>({1, 1, 0, stream}, GlobalPtr<const float>(partials.ptr()),
+                                            global<float>(out, 1), grid);
+                     });
+    });
+  };
+  return v;
+}
+TEST(Hostile, chooses_its_index_without_the_step_past_the_end) {
+  expect_sound(with_index(1));
+  expect_rejected(with_index(0), "index-limit=32767");
+}
+
+/// A sum of bytes by 16 at a time, whose index may be one of 32 bits that wraps in the step past the end.
+__global__ void wraps_at_2_to_31(GlobalPtr<const std::int8_t> in, GlobalPtr<int> out, std::size_t n, bool wraps) {
+  const SharedPtr<int> sums = shared_memory<int>();
+  const GlobalPtr<const uint4> vectors = pointer_cast<const uint4>(in);
+  int sum = 0;
+  const auto add = [&](unsigned four) {
+    for (int byte = 0; byte < 4; ++byte) sum += static_cast<std::int8_t>(four >> 8 * byte);
+  };
+  const std::int64_t step = 16 * blockDim.x, end = static_cast<std::int64_t>(n);
+  std::int64_t i = 16 * threadIdx.x;
+  for (; i + 16 <= end; i = wraps ? static_cast<std::int32_t>(i + step) : i + step) {
+    const uint4 v = vectors[i / 16];
+    add(v.x), add(v.y), add(v.z), add(v.w);
+  }
+  for (; i < end; ++i) sum += in[i];
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (unsigned t = 1; t < blockDim.x; ++t) sum += sums[t];
+  out[0] = sum;
+}
+Variant of_many_bytes(bool wraps) {
+  Variant v = variant("many-bytes", [=](const Problem& p, const DeviceInfo&) {
+    const PlanInfo info{.grid_blocks = 1, .block_threads = block, .longest_chain = p.n};
+    return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
+      launch<wraps_at_2_to_31>({1, block, block * sizeof(int), stream}, global<const std::int8_t>(in, n),
+                               global<int>(out, 1), n, wraps);
+    });
+  });
+  v.types = {ElementType::i8};
+  return v;
+}
+bool is_at_the_edge(const Case& c) { return c.problem.n >= (std::size_t{1} << 31) - 1; }
+TEST(Hostile, tier_gpu_has_the_sizes_at_which_an_index_of_32_bits_wraps) {
+  const auto device = open_sim();
+  const auto sizes = [&](const Variant& v, Tier tier) {
+    std::vector<std::size_t> all;
+    for (const Case& c : battery(v, device->info(), tier, 1))
+      if (is_at_the_edge(c)) all.push_back(c.problem.n);
+    return all;
+  };
+  const Variant v = of_many_bytes(false);
+  EXPECT_EQ(sizes(v, Tier::gpu), (std::vector<std::size_t>{(std::size_t{1} << 31) - 1, (std::size_t{1} << 32) - 1}));
+  EXPECT_TRUE(sizes(v, Tier::standard).empty());
+  EXPECT_TRUE(sizes(variant("floats", prepare<block_sums>), Tier::gpu).empty()) << "they would take 10 and 20 GB";
+}
+/// Takes minutes and 6 GB: --gtest_also_run_disabled_tests.
+TEST(Hostile, DISABLED_has_an_index_that_wraps_at_2_to_31) {
+  EXPECT_EQ(rejection(of_many_bytes(false), Tier::gpu, 1, is_at_the_edge), "");
+  const std::string why = rejection(of_many_bytes(true), Tier::gpu, 1, is_at_the_edge);
+  EXPECT_NE(why.find("n=2147483647"), std::string::npos) << why;
+}
+
 // ---- what caches and overlapping launches decide
 
 enum class Cache { plain, read_only };

@@ -124,6 +124,14 @@ def test_the_simulated_device_is_like_a_named_gpu(reductio):
     assert " 0 failed, 0 refused" in reductio("verify", *shape, "--tier", "quick").ok().splitlines()[-1]
 
 
+def test_indices_of_32_bits_count_to_a_lowered_limit(reductio):
+    case = ["--device", "sim", "--variants", "^multiblock/last-block$", "--types", "i32", "--operations", "sum",
+            "--sizes", "30000", "--dataset", "random", "--check", "exact", "--set", "index=i32"]
+    assert reductio("verify", *case).ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
+    told = reductio("verify", *case, "--index-limit", "32767").out
+    assert "an index of type i32 cannot count to " in told  # the last step ends beyond
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, starve, random"),
     (["--check", "twice"],
@@ -148,7 +156,10 @@ def test_the_simulated_device_is_like_a_named_gpu(reductio):
     (["--check", "fault", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--sizes", "1000", "--set",
       "block=64"], "has no known fault to check"),
     (["--dataset", "primes"], "unknown --dataset 'primes'; known: random, exact, "),
-    (["--offset", "1"], "--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too"),
+    (["--offset", "1"],
+     "--offset, --dataset, --order, --check and --index-limit describe cases of named sizes; give --sizes, too"),
+    (["--index-limit", "32767"], "--index-limit describe cases of named sizes; give --sizes, too"),
+    (["--index-limit", "-1", "--sizes", "1000"], "malformed --index-limit '-1'; give a whole number from 0 to 2^31"),
 ])
 def test_what_describes_no_case_is_refused(reductio, arguments, said):
     assert said in reductio("verify", *arguments).error(1)
