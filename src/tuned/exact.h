@@ -85,6 +85,7 @@ template <int per_lane>
 __device__ void carry_digits(std::int64_t (&digit)[per_lane]) {
   const unsigned lane = threadIdx.x % 32;
   std::int64_t from_below = 0;
+#pragma unroll
   for (int k = 0; k < per_lane; ++k) {
     const std::int64_t above = digit[k] >> exact::digit_bits, shifted = __shfl_up_sync(whole_warp, above, 1),
                        of_last = __shfl_sync(whole_warp, above, 31);
@@ -191,6 +192,7 @@ class ExactWarp {
     // Of |x| as bits, less one: zero becomes the largest unsigned number, and the least signed one.
     int most = -1;
     unsigned least = ~0u;
+#pragma unroll
     for (int u = 0; u < vectors; ++u) {
       std::uint32_t w[4];
       memcpy(w, &v[u], sizeof w);
@@ -241,8 +243,10 @@ class ExactWarp {
   __device__ void add_in_window(const uint4 (&v)[vectors]) {
     constexpr unsigned chains = parts == 1 ? 4 : 2;  // that do not wait for each other
     double sum[parts][chains] = {}, splitter[parts] = {};
+#pragma unroll
     for (int p = 0; p + 1 < parts; ++p) splitter[p] = 1.5 * power_of_two<double>(unit(p) + 52);
     const double raise = is_raised() ? power_of_two<double>(raised) : 1;
+#pragma unroll
     for (int u = 0; u < vectors; ++u) {
       std::uint32_t w[4];
       memcpy(w, &v[u], sizeof w);
@@ -252,7 +256,9 @@ class ExactWarp {
         // By __dmul_rn: a compiler may contract x * x and the addition behind it, which then round otherwise.
         double rest[2] = {squared ? __dmul_rn(x, x) : x, 0};
         if (pieces == 2) rest[1] = __fma_rn(x, x, -rest[0]);
+#pragma unroll
         for (int p = 0; p < parts; ++p)
+#pragma unroll
           for (int piece = 0; piece < (p == 0 ? 1 : pieces); ++piece) {
             double part = rest[piece];
             if (p + 1 < parts) {
@@ -263,6 +269,7 @@ class ExactWarp {
           }
       }
     }
+#pragma unroll
     for (int p = 0; p < parts; ++p) {
       double all = sum[p][0] + sum[p][1];
       if (chains == 4) all += sum[p][chains - 2] + sum[p][chains - 1];
@@ -321,6 +328,7 @@ class ExactWarp {
     if (tiles_ == 0) return;
     tiles_ = 0;
     constexpr unsigned piece = (1u << 27) - 1;
+#pragma unroll
     for (int part = 0; part < parts; ++part) {
       const std::int64_t sum = sums_[part];
       sums_[part] = 0;
@@ -332,18 +340,17 @@ class ExactWarp {
     }
   }
 
-  /// Adds sum * 2^exponent: to a digit, to the next, and to the third with its sign.
+  /// Adds sum * 2^exponent: to a digit, to the next, and to the third with its sign. By selection: lanes that took
+  /// branches of their own would wait for each other.
   __device__ void add_to_digits(std::int64_t sum, int exponent) {
     const int place = exponent - Lane::lowest, lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
     for (int k = 0; k < per_lane; ++k) {
-      const int shift = place - exact::digit_bits * (lane + 32 * k);
-      if (shift >= exact::digit_bits || shift < -2 * exact::digit_bits) continue;
-      if (shift >= 0)
-        digit[k] += static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) << shift) & exact::digit_mask;
-      else if (shift >= -exact::digit_bits)
-        digit[k] += sum >> -shift & exact::digit_mask;
-      else
-        digit[k] += sum >> (shift < -63 ? 63 : -shift);
+      const int left = place - exact::digit_bits * (lane + 32 * k), right = left < -63 ? 63 : -left;
+      const std::int64_t shifted = left >= 0 ? static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) << (left & 63))
+                                             : sum >> (right & 63),
+                         own = left >= -exact::digit_bits ? shifted & exact::digit_mask : shifted;
+      digit[k] += left < exact::digit_bits && left >= -2 * exact::digit_bits ? own : 0;
     }
   }
 
@@ -370,6 +377,7 @@ class ExactWarp {
       }
     });
     __syncwarp();  // all elements are added
+#pragma unroll
     for (unsigned k = 0; k < per_lane; ++k) {
       const unsigned own = lane + 32 * k;
       if (own < Lane::count)
@@ -380,8 +388,11 @@ class ExactWarp {
     if (++wide_tiles_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
   }
 
-  int top_ = E::bias, high_limit_ = 0;  // of no window: zeros alone fit
-  unsigned low_limit_ = 0, tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
+  /// The first window, for numbers of about 1: where it fits, the first tile need not ask for its own.
+  static constexpr int first_top = E::bias + (sizeof(In) == 8 && !squared ? 8 : 4);
+  static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top, "a window as moved_to() has");
+  int top_ = first_top, high_limit_ = (first_top << E::places) - 1;
+  unsigned low_limit_ = (static_cast<unsigned>(first_top - window) << E::places) - 1, tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
   bool has_other_ = false;
   std::int64_t sums_[parts] = {};
   SharedPtr<int> bins_;
@@ -396,32 +407,46 @@ struct ExactResult {
   GlobalPtr<double> twice;
   GlobalPtr<std::int64_t> partial;  ///< exact::words of them
 
-  /// exact::rounding() of at most three digits without its two loops: as a whole number of 128 bits.
+  /// exact::rounding() of at most five digits without its two loops: as a whole number of 192 bits.
   template <class Digit>
   static __device__ std::uint64_t rounding(exact::Format format, int from, int to, const Digit& digit) {
-    if (to - from > 3) return exact::rounding(format, from, to, digit);
-    const auto at = [&](int i) {
-      const std::int64_t own = digit(i < to ? i : from);
-      return i < to ? own : 0;
-    };
-    const std::int64_t first = at(from), second = at(from + 1) + (first >> exact::digit_bits),
-                       third = at(from + 2) + (second >> exact::digit_bits);
-    constexpr std::int64_t most = std::int64_t{1} << 47;
-    if (third >= most || third <= -most) return exact::rounding(format, from, to, digit);
-    const auto middle = static_cast<std::uint64_t>(second & exact::digit_mask);
-    std::uint64_t low = static_cast<std::uint64_t>(first & exact::digit_mask) | middle << 40,
-                  high = (middle >> 24) + (static_cast<std::uint64_t>(third) << 16);
-    const bool negative = third < 0;
+    if (to - from > 5) return exact::rounding(format, from, to, digit);
+    std::int64_t d[5];
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+      const std::int64_t own = digit(from + i < to ? from + i : from);
+      d[i] = from + i < to ? own : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      d[i + 1] += d[i] >> exact::digit_bits;
+      d[i] &= exact::digit_mask;
+    }
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    if (d[4] >= most || d[4] <= -most) return exact::rounding(format, from, to, digit);
+    const auto at = [&](int i) { return static_cast<std::uint64_t>(d[i]); };
+    std::uint64_t low = at(0) | at(1) << 40, middle = at(1) >> 24 | at(2) << 16 | at(3) << 56,
+                  high = at(3) >> 8 | at(4) << 32;
+    const bool negative = d[4] < 0;
     if (negative) {
       low = ~low + 1;
-      high = ~high + (low == 0);
+      middle = ~middle + (low == 0);
+      high = ~high + ((low | middle) == 0);
     }
-    if ((low | high) == 0) return 0;
-    const int lead = high != 0 ? __clzll(static_cast<long long>(high)) : 64 + __clzll(static_cast<long long>(low));
-    const std::uint64_t bits = lead == 0 ? high : lead < 64 ? high << lead | low >> (64 - lead) : low << (lead - 64),
-                        rest = lead < 64 ? low << lead : 0;
-    const int unit = exact::lowest + exact::digit_bits * from + 64 - lead;
-    return exact::rounded_bits(format, negative, bits, unit, rest != 0);
+    if ((low | middle | high) == 0) return 0;
+    // The highest word that is not zero becomes the first.
+    int unit = exact::lowest + exact::digit_bits * from + 128;
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if (high == 0) {
+        high = middle;
+        middle = low;
+        low = 0;
+        unit -= 64;
+      }
+    const int lead = __clzll(static_cast<long long>(high));
+    const std::uint64_t bits = lead == 0 ? high : high << lead | middle >> (64 - lead), rest = middle << lead | low;
+    return exact::rounded_bits(format, negative, bits, unit - lead, rest != 0);
   }
 
   /// The place for a second result, behind the first.
@@ -437,6 +462,7 @@ struct ExactResult {
     if (partial) {
       carry_digits(digit);
       for (int i = lane; i < base; i += 32) partial[i] = 0;
+#pragma unroll
       for (int k = 0; k < per_lane; ++k)
         if (base + lane + 32 * k < exact::digits) partial[base + lane + 32 * k] = digit[k];
       const int i = exact::digits + lane;
@@ -450,27 +476,42 @@ struct ExactResult {
     }
     // Few digits are not zero, and the loops over them wait for each.
     int from = exact::digits, to = 0;
-    for (int k = 0; k < per_lane; ++k) {
-      const unsigned filled = __ballot_sync(whole_warp, digit[k] != 0);
-      const int first = base + 32 * k + __ffs(static_cast<int>(filled)) - 1;
-      const int behind = base + 32 * k + 32 - __clz(static_cast<int>(filled));
-      if (filled == 0) continue;
-      from = first < from ? first : from;
-      to = behind;
-    }
-    const exact::Format format = single ? exact::format_of<float>() : exact::format_of<double>();
+    for (int k = 0; k < per_lane; ++k) widen(from, to, digit[k], base + 32 * k);
     std::uint64_t bits;
     if (specials != 0) {
-      bits = exact::special_bits(format, (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
+      bits = exact::special_bits(format(), (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
     } else {
-      bits = rounding(format, from, to, [&](int i) {
+      bits = rounding(format(), from, to, [&](int i) {
         std::int64_t own = digit[0];
         for (int k = 1; k < per_lane; ++k) own = (i - base) / 32 == k ? digit[k] : own;
         return __shfl_sync(whole_warp, own, (i - base) % 32);
       });
       if (bits == 0 && added == Added::negative_zeros) bits = std::uint64_t{1} << (single ? 31 : 63);
     }
-    if (lane != 0) return;
+    if (lane == 0) put(bits);
+  }
+
+  /// The same of a float or double, where lane k has digit base + k and there are no others: without an array, which
+  /// an index would bring from registers into memory.
+  __device__ void store_row(std::int64_t digit, int base) const {
+    int from = exact::digits, to = 0;
+    widen(from, to, digit, base);
+    const std::uint64_t bits =
+        rounding(format(), from, to, [&](int i) { return __shfl_sync(whole_warp, digit, i - base); });
+    if (threadIdx.x % 32 == 0) put(bits);
+  }
+
+ private:
+  /// From `from` to `to` are all digits that are not zero, those of this row, too.
+  static __device__ void widen(int& from, int& to, std::int64_t digit, int base) {
+    const unsigned filled = __ballot_sync(whole_warp, digit != 0);
+    if (filled == 0) return;
+    const int first = base + __ffs(static_cast<int>(filled)) - 1;
+    from = first < from ? first : from;
+    to = base + 32 - __clz(static_cast<int>(filled));
+  }
+  __device__ exact::Format format() const { return single ? exact::format_of<float>() : exact::format_of<double>(); }
+  __device__ void put(std::uint64_t bits) const {
     if (single) single[0] = exact::number_of<float>(bits);
     else twice[0] = exact::number_of<double>(bits);
   }
@@ -516,10 +557,12 @@ class ExactFinish {
     const bool is_packed = lane >= A::first && lane <= A::last;
     warp.end();
     bool outside = warp.specials() != 0;
+#pragma unroll
     for (int k = 0; k < per_lane; ++k) outside = outside || (warp.digit[k] != 0 && !(k == A::row && is_packed));
     const bool any_outside = __any_sync(whole_warp, outside) != 0,
                any_other = __any_sync(whole_warp, warp.has_other()) != 0;
     if (any_outside) {
+#pragma unroll
       for (unsigned k = 0; k < per_lane; ++k)
         if (!(k == A::row && is_packed)) add_outside<of>(lane + 32 * k, warp.digit[k]);
       for (unsigned k = 0; k < 3; ++k)
@@ -570,29 +613,36 @@ class ExactFinish {
   __device__ void combine(std::int64_t digit, bool fits) const {
     using A = At<per_lane>;
     const unsigned lane = threadIdx.x % 32;
-    const bool has_word = lane >= A::first && lane <= A::last;
-    const unsigned counts = lane == A::last ? 2 * count_bits : count_bits;
-    const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
     const ExactResult to = of == 0 ? result : result.second();
-    const GlobalPtr<std::uint64_t> words = workspace + of * packed;
-    std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
-    if (lane == A::last && !fits) word += one_that_did_not_fit;
-    // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
-    // which the block's barrier has brought here.
-    if (!fits) __threadfence();
-    if (gridDim.x > 1 && has_word) word += device::atomicAdd(words + (lane - A::first), word);
-    const unsigned are_complete = __ballot_sync(whole_warp, has_word && complete(word));
-    if ((are_complete >> A::last & 1) == 0) return;
-    while (has_word && !complete(word)) word = load_relaxed(words + (lane - A::first));
+    std::int64_t sum = digit;
+    bool all_fit = fits;
+    if (gridDim.x > 1) {
+      const bool has_word = lane >= A::first && lane <= A::last;
+      const unsigned counts = lane == A::last ? 2 * count_bits : count_bits;
+      const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
+      const GlobalPtr<std::uint64_t> words = workspace + of * packed;
+      std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
+      if (lane == A::last && !fits) word += one_that_did_not_fit;
+      // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
+      // which the block's barrier has brought here.
+      if (!fits) __threadfence();
+      if (has_word) word += device::atomicAdd(words + (lane - A::first), word);
+      const unsigned are_complete = __ballot_sync(whole_warp, has_word && complete(word));
+      if ((are_complete >> A::last & 1) == 0) return;
+      while (has_word && !complete(word)) word = load_relaxed(words + (lane - A::first));
+      sum = has_word ? static_cast<std::int64_t>(word) >> counts : 0;
+      all_fit = __any_sync(whole_warp, lane == A::last && (word & all_that_did_not_fit) != 0) == 0;
+      if (has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
+    }
+    if (all_fit && !to.partial) return to.store_row(sum, LaneDigits<per_lane>::base + 32 * A::row);
     std::int64_t digits[per_lane] = {};
-    if (has_word) digits[A::row] = static_cast<std::int64_t>(word) >> counts;
-    const bool all_fit = __any_sync(whole_warp, lane == A::last && (word & all_that_did_not_fit) != 0) == 0;
-    if (gridDim.x > 1 && has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
+    digits[A::row] = sum;
     if (all_fit) return to.store(digits, Added::others, 0);
 
     __threadfence();
     __syncwarp();  // all lanes' fences come before any lane's reads
     std::int64_t more[per_lane];
+#pragma unroll
     for (unsigned k = 0; k < per_lane; ++k) {
       const std::uint64_t outside = outside_words<of>()[lane + 32 * k];
       more[k] = static_cast<std::int64_t>(outside);
@@ -607,6 +657,7 @@ class ExactFinish {
     const Added added = behind(A::only_zeros_word) != gridDim.x ? Added::others
                         : is_empty                              ? Added::nothing
                                                                 : Added::negative_zeros;
+#pragma unroll
     for (unsigned k = 0; k < per_lane; ++k)
       if (lane + 32 * k < LaneDigits<per_lane>::count) digits[k] += more[k];
     to.store(digits, added, specials);
@@ -724,6 +775,7 @@ __global__ void add_partials(GlobalPtr<const std::int64_t> parts, std::size_t co
   std::int64_t word[3] = {};
   const unsigned lane = threadIdx.x;
   for (std::size_t part = blockIdx.x; part < count * gridDim.x; part += gridDim.x)
+#pragma unroll
     for (unsigned k = 0; k < 3; ++k) word[k] += parts[part * exact::words + lane + 32 * k];
   const auto is_set = [&](int i) { return __shfl_sync(whole_warp, word[2], i % 32) != 0; };
   unsigned specials = 0;
