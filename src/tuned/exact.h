@@ -26,7 +26,7 @@
 /// error of x * x is fma(x, x, -x * x), which must not underflow: small x are multiplied by 2^600 before. Sums
 /// of a tile become 64-bit integers. Each thread adds up its own until the window moves or the kernel ends; then the
 /// warp adds them up, in digits of 40 bits: each lane has two of a long accumulator's (tuned/partial.h), or three. A
-/// tile that is wider than any window goes to bins of 20 bits in shared memory, element by element.
+/// tile that is wider than any window goes to bins in shared memory, element by element.
 ///
 /// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
 /// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word. Of moments
@@ -180,12 +180,16 @@ class ExactWarp {
  public:
   static constexpr int per_lane = squared && is_double ? 3 : 2;
   using Lane = LaneDigits<per_lane>;
-  static constexpr unsigned bin_bits = 20, bins = 2 * Lane::count;
+  /// What wide tiles are added to, of one warp.
+  static constexpr bool bins_of_lanes = !squared && !is_double;
+  using Bin = std::conditional_t<bins_of_lanes, double, int>;
+  static constexpr unsigned bin_bits = 20, lane_bins = 16,
+                            bins = bins_of_lanes ? 32 * lane_bins : 2 * Lane::count;
   /// Squares of -0 are +0.
   static constexpr bool has_negative_zeros = !squared;
 
   /// `bins`: of this warp alone.
-  explicit __device__ ExactWarp(SharedPtr<int> bins) : bins_(bins) {}
+  explicit __device__ ExactWarp(SharedPtr<Bin> bins) : bins_(bins) {}
 
   /// Adds a tile, in all lanes. Not of addresses: the elements stay in registers.
   __device__ void add(const uint4 (&v)[vectors]) {
@@ -209,7 +213,10 @@ class ExactWarp {
   }
 
   /// By all lanes, after the last tile. The sum is then in digit[].
-  __device__ void end() { flush(); }
+  __device__ void end() {
+    flush();
+    if constexpr (bins_of_lanes) flush_bins();
+  }
   std::int64_t digit[per_lane] = {};
 
   /// Of this thread's elements: whether one was no -0, and bits 0 to 2: an infinity, a negative one, a NaN.
@@ -327,17 +334,20 @@ class ExactWarp {
   __device__ void flush() {
     if (tiles_ == 0) return;
     tiles_ = 0;
-    constexpr unsigned piece = (1u << 27) - 1;
 #pragma unroll
     for (int part = 0; part < parts; ++part) {
-      const std::int64_t sum = sums_[part];
+      add_of_warp(sums_[part], unit(part) - (is_raised() ? power * raised : 0));
       sums_[part] = 0;
-      const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece),
-                          middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
-      const auto high = static_cast<std::int64_t>(static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 54))));
-      add_to_digits(static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54)),
-                    unit(part) - (is_raised() ? power * raised : 0));
     }
+  }
+
+  /// Adds all lanes' sums times 2^exponent to the warp's digits.
+  __device__ void add_of_warp(std::int64_t sum, int exponent) {
+    constexpr unsigned piece = (1u << 27) - 1;
+    const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece),
+                        middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
+    const auto high = static_cast<std::int64_t>(static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 54))));
+    add_to_digits(static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54)), exponent);
   }
 
   /// Adds sum * 2^exponent: to a digit, to the next, and to the third with its sign. By selection: lanes that took
@@ -354,8 +364,41 @@ class ExactWarp {
     }
   }
 
-  /// Each term by itself, in a few bins, whatever its exponent.
+  /// A wide tile, each term by itself.
   __device__ void add_to_bins(const uint4 (&v)[vectors]) {
+    if constexpr (bins_of_lanes) add_to_lane_bins(v);
+    else add_to_warp_bins(v);
+  }
+
+  /// Floats: each to one of 16 bins of its lane, doubles, for 16 exponents each. The sum of 2^14 floats of these has 53
+  /// bits, so bins are kept from tile to tile.
+  __device__ void add_to_lane_bins(const uint4 (&v)[vectors]) {
+    constexpr unsigned most_wide_tiles = (1u << 14) / elements;
+    const SharedPtr<double> own = bins_ + threadIdx.x % 32;
+    if (wide_tiles_ == 0)
+      for (unsigned b = 0; b < lane_bins; ++b) own[32 * b] = 0;
+#pragma unroll
+    for (int u = 0; u < vectors; ++u) {
+      std::uint32_t w[4];
+      memcpy(w, &v[u], sizeof w);
+      for (unsigned k = 0; k < E::lanes; ++k) own[32 * (E::head(w, k) >> 27 & (lane_bins - 1))] += E::value(w, k);
+    }
+    if (++wide_tiles_ == most_wide_tiles) flush_bins();
+  }
+  __device__ void flush_bins() {
+    if (wide_tiles_ == 0) return;
+    wide_tiles_ = 0;
+    const SharedPtr<double> own = bins_ + threadIdx.x % 32;
+#pragma unroll 1  // rare, and long
+    for (unsigned b = 0; b < lane_bins; ++b) {
+      const int unit = static_cast<int>(b == 0 ? 1 : 16 * b) - E::bias - (E::mantissa - 1);
+      const double sum = own[32 * b];
+      add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit);
+    }
+  }
+
+  /// Others: in pieces, to bins of 20 bits that the warp shares.
+  __device__ void add_to_warp_bins(const uint4 (&v)[vectors]) {
     const unsigned lane = threadIdx.x % 32;
     for (unsigned i = lane; i < bins; i += 32) bins_[i] = 0;
     __syncwarp();  // all bins are zero
@@ -392,10 +435,11 @@ class ExactWarp {
   static constexpr int first_top = E::bias + (sizeof(In) == 8 && !squared ? 8 : 4);
   static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top, "a window as moved_to() has");
   int top_ = first_top, high_limit_ = (first_top << E::places) - 1;
-  unsigned low_limit_ = (static_cast<unsigned>(first_top - window) << E::places) - 1, tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
+  unsigned low_limit_ = (static_cast<unsigned>(first_top - window) << E::places) - 1;
+  unsigned tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
   bool has_other_ = false;
   std::int64_t sums_[parts] = {};
-  SharedPtr<int> bins_;
+  SharedPtr<Bin> bins_;
 };
 
 /// What was added up, if the sum is zero.
@@ -750,13 +794,14 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
   constexpr bool moments = std::is_same<Operation, Moments>::value;
   using First = ExactWarp<In, std::conditional_t<moments, Identity, Operation>, vectors>;
   using Second = ExactWarp<In, Square, vectors>;  // of moments
-  constexpr unsigned warps = exact_block / 32, bins_each = moments ? Second::bins : First::bins;
+  constexpr unsigned warps = exact_block / 32;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const SharedPtr<int> bins = device::shared_array<int, warps * bins_each>() + threadIdx.x / 32 * bins_each;
-  First first(bins);
+  using FirstBin = typename First::Bin;
+  First first(device::shared_array<FirstBin, warps * First::bins>() + threadIdx.x / 32 * First::bins);
   if constexpr (moments) {
-    Second second(bins);  // each tile leaves the bins to the next
+    using SecondBin = typename Second::Bin;
+    Second second(device::shared_array<SecondBin, warps * Second::bins, 1>() + threadIdx.x / 32 * Second::bins);
     ExactTiles<vectors>::template each<ahead>(in, [&](const uint4 (&v)[vectors]) {
       first.add(v);
       second.add(v);
