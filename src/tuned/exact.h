@@ -889,10 +889,12 @@ class ExactReduction {
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
     // Up to 1 MiB two blocks an SM read all with one vector a thread.
     if (!choice.fixed && !squares && bytes > 16 * KiB && bytes <= row(gpu, 1)) choice.vectors_per_thread = 1;
+    // So far two blocks an SM, because few blocks finish sooner.
+    const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : 8);
     if (!choice.fixed)
-      choice.most_blocks = bytes <= 16 * KiB      ? 0
-                           : bytes <= row(gpu, 8) ? 2
-                                                  : exact_blocks_per_sm<In, Operation>(reads_ahead(bytes, gpu));
+      choice.most_blocks = bytes <= 16 * KiB ? 0
+                           : bytes <= few    ? 2
+                                             : exact_blocks_per_sm<In, Operation>(reads_ahead(bytes, gpu));
     choice.fixed = true;
     choice.reading = Reading::strided;
     LaunchShape shape = launch_shape(bytes, FinishedBy::words, gpu, choice);
