@@ -242,6 +242,11 @@ SENTENCES = [
         longer(d, f"{v} wide_sum", v) < 1.01 for v in ("tuned/sum", "cub/sum"))),
     said("where CUB's own reproducible sum reaches", lambda d: min(
         longer(d, "cub@3.5.0/sum:determinism=gpu_to_gpu", "exact/sum"), longer(d, "exact/sum", "tuned/sum")) > 1),
+    said(r"From there on no size that we measured takes more than 2\,\% longer than CUB", lambda d: (
+        rows := d.rows("frontier", "exact/sum", operation="sum", dataset="random"))[rows["n"] >= 2**14]
+        ["speedup"].min() > 0.98),
+    said("The price is paid by doubles of such data", lambda d: longer(d, "exact/sum", "tuned/sum", "f32", "spread")
+         < 1.1 < longer(d, "exact/sum", "tuned/sum", "f64", "spread")),
     said("Atomics have the worst order", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
     said("None of them has a verdict of a change", lambda d: not set(d.rows(
         "releases", pair="adjacent", same_code="yes")["verdict"]) & {"FASTER", "SLOWER"}),

@@ -433,7 +433,8 @@ class ExactWarp {
 
   /// The first window, for numbers of about 1: where it fits, the first tile need not ask for its own.
   static constexpr int first_top = E::bias + (sizeof(In) == 8 && !squared ? 8 : 4);
-  static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top, "a window as moved_to() has");
+  static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top,
+                "a window that moved_to() could choose");
   int top_ = first_top, high_limit_ = (first_top << E::places) - 1;
   unsigned low_limit_ = (static_cast<unsigned>(first_top - window) << E::places) - 1;
   unsigned tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
