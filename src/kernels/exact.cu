@@ -83,5 +83,34 @@ const Register exact_sum(
       }
     });
 
+template <class T, class Operation>
+void call_once(const void* in, std::size_t n, void* out, GlobalPtr<std::uint64_t> workspace, const tuned::Gpu& gpu,
+               void* stream) {
+  const tuned::ExactReduction<T, Operation> call(n, gpu);
+  call(global<const T>(const_cast<void*>(in), n), global<T>(out, call.results), workspace, stream);
+}
+
 }  // namespace
+
+namespace tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+void add_up_exactly(Operation operation, ElementType type, const void* in, std::size_t n, void* out,
+                    GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
+  const auto call = [&]<class T>() {
+    switch (operation) {
+      case Operation::sum: return call_once<T, Identity>(in, n, out, workspace, gpu, stream);
+      case Operation::sum_of_squares: return call_once<T, Square>(in, n, out, workspace, gpu, stream);
+      case Operation::moments: return call_once<T, Moments>(in, n, out, workspace, gpu, stream);
+      case Operation::wide_sum: break;
+    }
+    throw Refused("operation is not supported");
+  };
+  if (type == ElementType::f32) return call.template operator()<float>();
+  if (type == ElementType::f64) return call.template operator()<double>();
+  throw Refused("element type is not supported");
+}
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace tuned
 }  // namespace reductio

@@ -104,4 +104,18 @@ const Register raw_workspace(
     [](const Problem& p, const Settings&, const DeviceInfo& device) { return prepare(p, {}, device, Memory::raw); });
 
 }  // namespace
+
+namespace tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+void add_up(ElementType type, const void* in, std::size_t n, void* out, GlobalPtr<std::uint64_t> workspace,
+            const Gpu& gpu, void* stream) {
+  dispatch_wide({Operation::sum, type, n}, [&]<class In, class Acc>() {
+    const Reduction<In, Acc, Identity> call(n, gpu);
+    call(global<const In>(const_cast<void*>(in), n), global<Acc>(out, call.results), workspace, stream);
+  });
+}
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace tuned
 }  // namespace reductio

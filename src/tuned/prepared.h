@@ -1,5 +1,6 @@
 #pragma once
-/// What the harness's variants of tuned/tuned.h share. Not installed: users of tuned do not need it.
+/// What this project's own callers of tuned/tuned.h and tuned/exact.h share. Not installed: users of tuned do not need
+/// it.
 
 #include <cstdint>
 
@@ -30,6 +31,14 @@ struct Prepared {
         info{.grid_blocks = reduction.shape().grid, .block_threads = reduction.shape().block,
              .longest_chain = reduction.longest_chain(), .workspace_bytes = workspace.bytes()} {}
 };
+
+/// One call, put onto the stream, for callers who know the element's type at run time (src/python). Defined where the
+/// variants' kernels are, in kernels/tuned.cu and kernels/exact.cu: nvcc would take half a minute for a second copy.
+void add_up(ElementType, const void* in, std::size_t n, void* out, GlobalPtr<std::uint64_t> workspace, const Gpu&,
+            void* stream);
+/// The exact sum, sum of squares or moments, of f32 or f64.
+void add_up_exactly(Operation, ElementType, const void* in, std::size_t n, void* out,
+                    GlobalPtr<std::uint64_t> workspace, const Gpu&, void* stream);
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::tuned

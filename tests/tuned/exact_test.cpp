@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/exact.h"
 #include "core/narrow_float.h"
 #include "device/backend.h"
 #include "tests/device/sim/support.h"
+#include "tuned/prepared.h"
 
 namespace reductio::sim_tests {
 namespace {
@@ -248,6 +250,30 @@ TEST_P(SimExact, SquaresOfDoublesHaveTheBitsOfCores) { squares_as_core<double>()
 
 TEST_P(SimExact, FloatsHaveTheBitsOfCoresExactSums) { same_as_core<float>(); }
 TEST_P(SimExact, DoublesHaveTheBitsOfCoresExactSums) { same_as_core<double>(); }
+
+template <class T>
+void by_type(ElementType type) {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const std::vector<T> values = spread<T>(1000, -20, 40, 5);
+  const auto in = on_device(values);
+  const Buffer<T> out(2);
+  const T sum = rounded_by_core(values), squares = rounded_by_core(values, true);
+  for (const auto& [operation, want] : std::vector<std::pair<Operation, std::vector<T>>>{
+           {Operation::sum, {sum}}, {Operation::sum_of_squares, {squares}}, {Operation::moments, {sum, squares}}}) {
+    tuned::add_up_exactly(operation, type, reinterpret_cast<const void*>(in.ptr().address()), values.size(),
+                          reinterpret_cast<void*>(out.ptr().address()), workspace.ptr(), gpu_of_six, nullptr);
+    std::vector<T> got = on_host(out);
+    got.resize(want.size());
+    EXPECT_EQ(got, want) << name(type) << ", " << name(operation);
+  }
+}
+
+TEST_P(SimExact, TypesAndOperationsMayBeKnownAtRunTime) {
+  by_type<float>(ElementType::f32);
+  by_type<double>(ElementType::f64);
+  EXPECT_THROW(tuned::add_up_exactly(Operation::sum, ElementType::i32, nullptr, 1, nullptr, {}, gpu_of_six, nullptr),
+               Refused);
+}
 
 TEST_P(SimExact, FloatsAreRoundedToDoubleOnce) {
   const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);

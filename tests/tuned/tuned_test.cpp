@@ -19,6 +19,7 @@
 #include "core/variant.h"
 #include "device/backend.h"
 #include "tests/device/sim/support.h"
+#include "tuned/prepared.h"
 
 namespace reductio::sim_tests {
 namespace {
@@ -647,6 +648,32 @@ TEST_P(SimTuned, AddsUpBytes) {
     tuned::sum(from, bytes.size() - start, narrow.ptr(), workspace.ptr(), small_gpu, nullptr);
     EXPECT_EQ(on_host(narrow)[0], expected<std::int32_t>(bytes, start)) << start;
   }
+}
+
+template <class In, class Acc>
+void adds_up_by_type(ElementType type, const Buffer<std::uint64_t>& workspace) {
+  const std::vector<In> values = whole_numbers<In>(3001);
+  std::vector<std::uint64_t> words(ceil_div(values.size() * sizeof(In), sizeof(std::uint64_t)));
+  std::memcpy(words.data(), values.data(), values.size() * sizeof(In));
+  const auto in = on_device(words);
+  const Buffer<Acc> out(1);
+  tuned::add_up(type, reinterpret_cast<const void*>(in.ptr().address()), values.size(),
+                reinterpret_cast<void*>(out.ptr().address()), workspace.ptr(), small_gpu, nullptr);
+  std::vector<Acc> wide;
+  for (const In x : values) wide.push_back(static_cast<Acc>(x));
+  EXPECT_EQ(on_host(out)[0], expected<Acc>(wide, 0)) << name(type);
+}
+
+TEST_P(SimTuned, AddsUpTypesThatAreKnownAtRunTime) {
+  const auto workspace = new_workspace();
+  adds_up_by_type<std::int8_t, std::int32_t>(ElementType::i8, workspace);
+  adds_up_by_type<std::int32_t, std::int32_t>(ElementType::i32, workspace);
+  adds_up_by_type<std::int64_t, std::int64_t>(ElementType::i64, workspace);
+  adds_up_by_type<F16, float>(ElementType::f16, workspace);
+  adds_up_by_type<BF16, float>(ElementType::bf16, workspace);
+  adds_up_by_type<float, float>(ElementType::f32, workspace);
+  adds_up_by_type<double, double>(ElementType::f64, workspace);
+  EXPECT_THROW(tuned::add_up(ElementType::i128, nullptr, 1, nullptr, workspace.ptr(), small_gpu, nullptr), Refused);
 }
 
 TEST_P(SimTuned, NothingAddsUpToZeroWithoutBeingRead) {
