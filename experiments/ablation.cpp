@@ -10,7 +10,7 @@
 #include "measure/plan/experiment.h"
 #include "measure/plan/ways.h"
 
-namespace reductio {
+namespace reductio::drivers::ablation {
 namespace {
 
 constexpr std::size_t least_of_documents = 1 << 20;
@@ -45,4 +45,4 @@ const RegisterExperiment ablation({.name = "ablation",
                                    .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::ablation

@@ -11,7 +11,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::accuracy {
 namespace {
 
 constexpr std::size_t repeated_n = 1 << 20;
@@ -69,4 +69,4 @@ const RegisterExperiment accuracy(
                .harness_calls = false}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::accuracy

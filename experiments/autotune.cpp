@@ -6,7 +6,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::autotune {
 namespace {
 
 std::vector<Settings> launches(const Variant& v, const Selection& selection) {
@@ -72,4 +72,4 @@ const RegisterExperiment autotune({.name = "autotune",
                                    .rules = {.max_samples = 24, .time_budget_s = 0.02, .harness_calls = false}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::autotune

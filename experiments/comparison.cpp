@@ -5,7 +5,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::comparison {
 namespace {
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
@@ -26,4 +26,4 @@ const RegisterExperiment comparison(
      .rules = {.max_samples = 96, .end_to_end_factor = 2, .time_budget_s = 0.1}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::comparison

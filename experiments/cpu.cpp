@@ -14,7 +14,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::cpu {
 namespace {
 
 bool is_worth_its_time(const Point& p) {
@@ -60,4 +60,4 @@ const RegisterExperiment cpu({.name = "cpu",
                               .not_elsewhere = "it times the CPU's loops in every setting"});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::cpu

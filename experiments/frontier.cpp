@@ -16,7 +16,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::frontier {
 namespace {
 
 /// Beside compensated/* and exact/*: one of each order of adding, as fast as there is one.
@@ -139,4 +139,4 @@ const RegisterExperiment frontier_python(
      .rules = {.max_samples = 32, .time_budget_s = 0.1, .allocations = 8}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::frontier

@@ -10,7 +10,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::history {
 namespace {
 
 std::vector<Settings> of_releases(const Variant& v, const Selection& selection) {
@@ -55,4 +55,4 @@ const RegisterExperiment history(
      .rules = {.min_samples = 24, .max_samples = 48, .time_budget_s = 0.05, .slow_samples = 24, .allocations = 24}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::history

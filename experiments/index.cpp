@@ -7,7 +7,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::index {
 namespace {
 
 std::vector<Settings> every_index(const Variant& v, const Selection& selection) {
@@ -55,4 +55,4 @@ const RegisterExperiment index(
      .points = points});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::index

@@ -8,7 +8,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::latency {
 namespace {
 
 std::vector<Settings> launches(const Variant& v, const Selection& selection) {
@@ -37,4 +37,4 @@ const RegisterExperiment latency(
      .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::latency

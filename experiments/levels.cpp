@@ -8,7 +8,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::levels {
 namespace {
 
 std::vector<Settings> launches(const Variant& v, const Selection& selection) {
@@ -35,4 +35,4 @@ const RegisterExperiment levels({.name = "levels",
                                  .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::levels

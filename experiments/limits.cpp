@@ -8,7 +8,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::limits {
 namespace {
 
 std::vector<Point> points(Selection selection, DeviceKind device) {
@@ -26,4 +26,4 @@ const RegisterExperiment limits({.name = "limits",
                                  .points = points});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::limits

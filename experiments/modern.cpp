@@ -8,7 +8,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::modern {
 namespace {
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
@@ -39,4 +39,4 @@ const RegisterExperiment modern({.name = "modern",
                                  .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::modern

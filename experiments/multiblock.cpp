@@ -10,7 +10,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::multiblock {
 namespace {
 
 /// Blocks that have a thread for each element.
@@ -71,4 +71,4 @@ const RegisterExperiment multiblock(
      .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::multiblock

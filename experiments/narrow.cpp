@@ -9,7 +9,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::narrow {
 namespace {
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
@@ -52,4 +52,4 @@ const RegisterExperiment narrow(
      .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::narrow

@@ -8,7 +8,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::peers {
 namespace {
 
 std::vector<Settings> settings(const Variant& v, const Selection& selection) {
@@ -37,4 +37,4 @@ const RegisterExperiment peers({.name = "peers",
                                 .rules = {.max_samples = 96, .time_budget_s = 0.1}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::peers

@@ -10,7 +10,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::squares {
 namespace {
 
 std::vector<Settings> launches(const Variant& v, const Selection& selection) {
@@ -41,4 +41,4 @@ const RegisterExperiment squares({.name = "squares",
                                   .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::squares

@@ -9,7 +9,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::timing {
 namespace {
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
@@ -40,4 +40,4 @@ const RegisterExperiment timing(
      .rules = {.time_budget_s = 0.05}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::timing

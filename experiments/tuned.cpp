@@ -12,7 +12,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::tuned {
 namespace {
 
 constexpr std::uint64_t seed_of_sizes =
@@ -108,4 +108,4 @@ const RegisterExperiment tuned({.name = "tuned",
                                           .slow_samples = 24, .allocations = 24}});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::tuned

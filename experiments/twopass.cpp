@@ -6,7 +6,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::twopass {
 namespace {
 
 std::vector<Settings> launches(const Variant& v, const Selection& selection) {
@@ -33,4 +33,4 @@ const RegisterExperiment twopass({.name = "twopass",
                                   .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::twopass

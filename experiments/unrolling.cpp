@@ -8,7 +8,7 @@
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
-namespace reductio {
+namespace reductio::drivers::unrolling {
 namespace {
 
 constexpr std::size_t documents_n = 1 << 24;
@@ -42,4 +42,4 @@ const RegisterExperiment unrolling(
      .rules = of_studies});
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::drivers::unrolling
