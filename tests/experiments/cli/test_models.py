@@ -10,12 +10,27 @@ import pytest
 from conftest import snapshot
 
 
+def plant_times(folder):
+    """A latency and a bandwidth: what a busy machine measures may fit no model."""
+    with gzip.open(folder / "cpu.samples.csv.gz", "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["variant"].startswith("host/"):
+            time = 1e-6 + 4 * int(row["n"]) / 1e10
+            row["time_s"] = " ".join(repr(time * (1 + 1e-3 * (i % 2))) for i in range(len(row["time_s"].split())))
+    with gzip.open(folder / "cpu.samples.csv.gz", "wt", newline="") as file:
+        out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+
+
 @pytest.fixture
 def folder(reductio, tmp_path):
     reductio("run", "cpu", "--variants", "^host/(plain|unroll4)$", "--types", "i32", "--sizes", "2^10:2^16", "--set",
              "opt=O2", "--out", "there", "--quiet").ok()
     found = list(tmp_path.rglob("cpu.csv"))
     assert len(found) == 1
+    plant_times(found[0].parent)
     return found[0].parent
 
 
