@@ -140,6 +140,13 @@ def longer(d: Results, call: str, base: str, kind: str = "f32", dataset: str = "
     return time(call) / time(base)
 
 
+def exact_over_cub(d: Results, *mode: str, n: int | None = None) -> list[float]:
+    """Speedups of exact sums of random floats and doubles over CUB's, from 2^14 elements on, or of n floats."""
+    rows = d.rows("frontier", "exact/sum", operation="sum", dataset="random")
+    rows = rows[rows["n"] >= 2**14 if n is None else (rows["n"] == n) & (rows["element_type"] == "f32")]
+    return list(rows[rows["timing_mode"].isin(mode)]["speedup"] if mode else rows["speedup"])
+
+
 def ulps(d: Results, *calls: str, dataset: str = "random", kind: str = "") -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
     from figures import frontier
@@ -302,6 +309,7 @@ def of_row(d: Results):
 
 
 PEERS, README, RESULTS, CLAIMS, COMPARING = "docs/peers.md", "README.md", "docs/results.md", "docs/claims.md", "docs/comparing.md"
+EXACT = "docs/exact.md"
 MEASURING, MODERN, REPRODUCING, TUNED, TUNING = (
     f"docs/{p}.md" for p in ("measuring", "modern", "reproducing", "tuned", "tuning"))
 
@@ -517,6 +525,13 @@ FACTS = [
     Fact(PEERS, "The <14> intervals of the kernels reach from <0.990> to <1.014>", lambda d: [
         len(rows := d.rows("ctypes-agreement").query("timing_mode != 'end_to_end'")), rows["ratio_low"].min(),
         rows["ratio_high"].max()], OF_PEERS),
+    Fact(README, "Exact sums of 2^14 and more elements take at most 2 % longer than CUB's rounded ones", lambda d: min(
+        exact_over_cub(d)) > 0.98, OF_FRONTIER),
+    Fact(README, "up to <1.3> times less (H100)", lambda d: max(exact_over_cub(d)), OF_FRONTIER),
+    Fact(EXACT, "at most 2 % longer than CUB's rounded one, cold and in a graph", lambda d: min(
+        exact_over_cub(d)) > 0.98, OF_FRONTIER),
+    Fact(EXACT, "In a graph 2^12 floats have <0.65> of CUB's speed", lambda d: exact_over_cub(d, "graph", n=2**12),
+         OF_FRONTIER),
     Fact(WHICH, "`tuned` and CUB take less than 1 % longer into a `double`", lambda d: max(
         longer(d, f"{v} wide_sum", v) for v in ("tuned/sum", "cub/sum")) < 1.01, OF_FRONTIER),
     Fact(WHICH, "Double-double takes <2> % longer than plain at 2^28", lambda d: 100 * (
