@@ -394,6 +394,7 @@ class ExactWarp {
       const int unit = static_cast<int>(b == 0 ? 1 : 16 * b) - E::bias - (E::mantissa - 1);
       const double sum = own[32 * b];
       if (!__any_sync(whole_warp, sum != 0)) continue;
+      if (!__any_sync(whole_warp, sum != 0)) continue;
       add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit);
     }
   }
