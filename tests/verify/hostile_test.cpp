@@ -538,7 +538,7 @@ TEST(Hostile, uses_an_instruction_that_older_gpus_lack) {
     return v;
   };
   expect_sound(of(80));
-  expect_rejected(of(0), "__reduce_sync");
+  expect_rejected(of(0), "__reduce_add_sync");
 }
 
 // ---- what other streams do

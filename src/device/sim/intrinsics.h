@@ -108,15 +108,16 @@ inline unsigned __activemask() { return 1u << threadIdx.x % 32; }
 
 /// Of unsigned numbers; of signed ones with the sign bit turned, which keeps their order.
 template <class T>
-T reduce(sim::WarpOperation operation, unsigned mask, T value, unsigned turned, sim::Site site) {
-  sim::need_capability(80, "__reduce_sync", site);
+T reduce(sim::WarpOperation operation, const char* name, unsigned mask, T value, unsigned turned, sim::Site site) {
+  sim::need_capability(80, name, site);
   const auto bits = sim::warp_operation(operation, mask, static_cast<unsigned>(value) ^ turned, 0, site);
   return static_cast<T>(static_cast<unsigned>(bits) ^ turned);
 }
 #define REDUCTIO_REDUCE(name, T, turned)                                                                      \
   inline T __reduce_##name##_sync(unsigned mask, T value, const char* file = __builtin_FILE(),                \
                                   int line = __builtin_LINE()) {                                              \
-    return reduce(sim::WarpOperation::reduce_##name, mask, value, turned, {file, line});                      \
+    return reduce(sim::WarpOperation::reduce_##name, "__reduce_" #name "_sync", mask, value, turned,          \
+                  {file, line});                                                                              \
   }
 REDUCTIO_REDUCE(add, unsigned, 0)
 REDUCTIO_REDUCE(add, int, 0)
