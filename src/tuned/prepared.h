@@ -33,7 +33,7 @@ struct Prepared {
 };
 
 /// One call, put onto the stream, for callers who know the element's type at run time (src/python). Defined where the
-/// variants' kernels are, in kernels/tuned.cu and kernels/exact.cu: nvcc would take half a minute for a second copy.
+/// variants' kernels are, in kernels/tuned.cu and kernels/exact.cu: nvcc would take 17 s for a second copy.
 void add_up(ElementType, const void* in, std::size_t n, void* out, GlobalPtr<std::uint64_t> workspace, const Gpu&,
             void* stream);
 /// The exact sum, sum of squares or moments, of f32 or f64.
