@@ -246,12 +246,13 @@ def errors_from_python(folder: Path) -> str:
 
     results = rs.Results(folder)
     table = results.experiment("frontier-python")
-    if table is None:
+    beside = results.experiment("frontier")
+    if table is None or beside is None:
         return NOT_MEASURED
-    points = frontier.points_from_python(table, frontier.points_of(results.experiment("frontier")))
+    points = frontier.points_from_python(table, frontier.points_of(beside))
     speed = points[points["dataset"] == "random"].set_index(["call", "element_type", "n"])["speedup"]
     ulps = points.set_index(["call", "element_type", "n", "dataset"])["ulps"]
-    small, large = sorted(points["n"].unique())
+    small, large = points["n"].min(), points["n"].max()
 
     def cells(*of: str) -> list[str]:
         return [*(f"{speed[(*of, n)]:.2f}" if (*of, n) in speed else "—" for n in (small, large)),
@@ -274,7 +275,7 @@ def errors_on_cpu(folder: Path) -> str:
     rows["call"], rows["ulps"] = rows.apply(frontier.key_of, axis=1), frontier.ulps_of(rows)
     of = rows.set_index(["call", "element_type", "dataset"])
     return markdown(["on the CPU", "elements", "ms, random", "spread", "ulp, random", "spread", "ill-conditioned"],
-                    [[name, kind, *(f"{1e3 * of['time_median_s'][call, kind, dataset]:.2g}" for dataset in ("random", "spread")),
+                    [[name, kind, *(f"{1e3 * of['time_median_s'].get((call, kind, dataset), np.nan):.2g}" for dataset in ("random", "spread")),
                       *(in_ulps(of["ulps"].get((call, kind, dataset))) for dataset in frontier.SETS)]
                      for call, name in OF_CPU.items() for kind in frontier.TYPES if (call, kind, "random") in of.index],
                     "ll" + 5 * "r")

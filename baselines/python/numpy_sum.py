@@ -20,3 +20,5 @@ def fsum(x, out, stream):
         out[()] = math.fsum(memoryview(x))
     except ValueError:  # infinities of both signs
         out[()] = math.nan
+    except OverflowError:  # on the way; half as large they may not
+        out[()] = 2 * math.fsum(0.5 * v for v in memoryview(x))

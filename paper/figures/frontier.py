@@ -34,7 +34,8 @@ CALLS = {
     "exact/sum": ("exact", OURS, "*"), "exact/sum wide_sum": ("exact, f32 into f64", OURS, "P"),
     "torch/sum": ("torch.sum", PYTHON, "o"), "torch/sum wide_sum": ("torch.sum, f32 into f64", PYTHON, "s"),
     "cupy/sum": ("cupy.sum", PYTHON, "v"), "jax/sum": ("jax.numpy.sum, its call", PYTHON, "^")}
-BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run"}  # in tables alone
+BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run",
+          "torch/sum wide_sum"}  # in tables alone
 LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5)
 ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
 LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.56, 1.3, 0.45, 0.3, 0.92
@@ -108,8 +109,8 @@ def draw(results: Results):
     if not len(points):
         return None
     python = points_from_python(results.experiment(FROM_PYTHON.partition(".")[0]), points)
-    points = points[~points["call"].isin(BESIDE)]
     points = pd.concat([points, python]) if len(python) else points
+    points = points[~points["call"].isin(BESIDE)]
     if not len(points):
         return None
     largest = points[points["n"] == points["n"].max()]
@@ -134,8 +135,8 @@ def draw(results: Results):
     style.legend(figure, handles, names, 0.06, ncols=style.legend_columns(names, style.TEXT_WIDTH - 0.12))
     style.title(figure, f"What a bit costs on one {results.machine_of(FILE).gpu}, n = {rs.power_label(largest['n'].iloc[0])}",
                 "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
-                "stands on it." + ("\nCalls from Python have no device time: they stand as far from CUB as their kernels, replayed beside "
-                                   "CUB's." if len(python) else ""))
+                "stands on it." + ("\nPython's sums stand as far from CUB's as their kernels do, replayed beside CUB's; JAX's as its "
+                                   "whole call." if len(python) else ""))
     return figure
 
 

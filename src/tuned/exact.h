@@ -26,7 +26,8 @@
 /// error of x * x is fma(x, x, -x * x), which must not underflow: small x are multiplied by 2^600 before. Sums
 /// of a tile become 64-bit integers. Each thread adds up its own until the window moves or the kernel ends; then the
 /// warp adds them up, in digits of 40 bits: each lane has two of a long accumulator's (tuned/partial.h), or three. A
-/// tile that is wider than any window goes to bins in shared memory, element by element.
+/// tile that is wider than any window goes to bins in shared memory, element by element: floats to doubles of their
+/// lane, others in pieces to integers of their warp.
 ///
 /// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
 /// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word. Of moments
@@ -370,7 +371,7 @@ class ExactWarp {
     else add_to_warp_bins(v);
   }
 
-  /// Floats: each to one of 16 bins of its lane, doubles, for 16 exponents each. The sum of 2^14 floats of these has 53
+  /// Floats: each lane has 16 bins of type double, one for each 16 exponents. The sum of 2^14 floats of a bin has 53
   /// bits, so bins are kept from tile to tile.
   __device__ void add_to_lane_bins(const uint4 (&v)[vectors]) {
     constexpr unsigned most_wide_tiles = (1u << 14) / elements;
@@ -394,12 +395,11 @@ class ExactWarp {
       const int unit = static_cast<int>(b == 0 ? 1 : 16 * b) - E::bias - (E::mantissa - 1);
       const double sum = own[32 * b];
       if (!__any_sync(whole_warp, sum != 0)) continue;
-      if (!__any_sync(whole_warp, sum != 0)) continue;
       add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit);
     }
   }
 
-  /// Others: in pieces, to bins of 20 bits that the warp shares.
+  /// Doubles and squares: in pieces, to bins of 20 bits that the warp shares.
   __device__ void add_to_warp_bins(const uint4 (&v)[vectors]) {
     const unsigned lane = threadIdx.x % 32;
     for (unsigned i = lane; i < bins; i += 32) bins_[i] = 0;
@@ -892,7 +892,7 @@ class ExactReduction {
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
     // Up to 1 MiB two blocks an SM read all with one vector a thread.
     if (!choice.fixed && !squares && bytes > 16 * KiB && bytes <= row(gpu, 1)) choice.vectors_per_thread = 1;
-    // So far two blocks an SM, because few blocks finish sooner.
+    // Up to `few` bytes by two blocks an SM, because few blocks finish sooner.
     const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : 8);
     if (!choice.fixed)
       choice.most_blocks = bytes <= 16 * KiB ? 0

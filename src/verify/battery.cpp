@@ -608,8 +608,9 @@ class Builder {
     if (size_of(problem.type) != 1) return;
     add_exact_large(problem, standard(), problem.n, cheap_sim_orders.front());
     const std::size_t copies = v_.consumes_input ? 2 : 1;
-    // A byte beside each word says whether it has been written.
-    const std::size_t needs = copies * (problem.n + problem.n / 4) + (std::size_t{1} << 28);
+    // A byte beside each word says whether it has been written. Of one that kernels write to, 48 more are kept.
+    const std::size_t needs =
+        copies * (problem.n + problem.n / 4) + (v_.consumes_input ? 12 * problem.n : 0) + (std::size_t{1} << 28);
     const std::size_t there = std::min(open_backend(DeviceKind::cpu)->memory_free(), device_.memory_bytes);
     if (needs > there)
       cases_.back().left_out = "too little memory: " + std::to_string(problem.n) + " elements take " +

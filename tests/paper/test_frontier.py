@@ -93,11 +93,11 @@ def test_sums_called_from_python_stand_where_they_are_beside_cub(tmp_path):
     synthetic.write_csv(tmp_path / "m" / "frontier-python.csv", FROM_PYTHON)
     figure = frontier.draw(rs.Results(tmp_path / "m"))
     axes = axes_of(figure, "frontier:f32:random")
-    # CUB is at 1, into a double at 1.02; kernels alone where there are such, of JAX the call.
-    for call, slower, ulps in (("torch/sum", 1 / 0.8, 3), ("jax/sum", 2, 30), ("torch/sum wide_sum", 1.02 / 0.5, 0.25)):
+    # CUB is at 1; kernels alone where there are such, of JAX the call. A slow one would stretch the axis.
+    for call, slower, ulps in (("torch/sum", 1 / 0.8, 3), ("jax/sum", 2, 30)):
         assert line(axes, call)[0].tolist() == [[pytest.approx(slower), pytest.approx(ulps)]], call
     said = texts(figure)
-    assert "torch.sum, f32 into f64" in said and "jax.numpy.sum, its call" in said
+    assert "torch.sum" in said and "f32 into f64" not in said.partition("torch")[2] and "jax.numpy.sum, its call" in said
     assert "cupy" not in said and "numpy/sum" not in said
     assert line(axes, "cub/sum")[0].tolist() == [[pytest.approx(1), pytest.approx(80)]]  # drawn once, by its device time
 

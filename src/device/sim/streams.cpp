@@ -52,7 +52,7 @@ Streams& streams() {
   return s;
 }
 
-CopiedOut copied;   // under the lock
+CopiedOut copied;  // under the lock
 Enqueued under_way;  // likewise: the work that runs
 
 /// The enqueue() that is being watched.

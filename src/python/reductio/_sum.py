@@ -1,5 +1,5 @@
-"""reductio.sum, exact_sum, exact_sum_of_squares and exact_moments: our own sums of arrays of torch, CuPy and whatever else has
-__cuda_array_interface__; exact sums of numpy's, too."""
+"""reductio.sum, exact_sum, exact_sum_of_squares and exact_moments: our own sums of arrays of torch, CuPy and whatever
+else has __cuda_array_interface__; exact sums of numpy's, too."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _summed(function: str, types, x: Any, out: Any, stream: int | None) -> Any:
         out = _new(owner, result_type, device[1], shape)
     got, target, count, where = _arrays.described(out)
     if got != result_type or count != (2 if shape else 1):
-        raise Error(f"out has {count} elements of {got}; " +
-                    (f"the moments of {type} are two {result_type}" if shape else f"the sum of {type} is one {result_type}"))
+        what = f"the moments of {type} are two" if shape else f"the sum of {type} is one"
+        raise Error(f"out has {count} elements of {got}; {what} {result_type}")
     if where != device:
         raise Error(f"out is on GPU {where[1]}, x on GPU {device[1]}")
     with _on(owner, device[1]):
