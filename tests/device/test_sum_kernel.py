@@ -14,6 +14,6 @@ def test_the_parameters_are_named(syntax_of, parameters):
     done = syntax_of(f"""using namespace reductio::device;
 __global__ void sum({parameters}) {{}}
 const Register registered = sum_kernel("mine/sum", {{.block = 64}}, launch<sum>);
-""", '"device/device.h"')
+""")
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
     assert done.returncode != 0 and len(errors) == 1 and ADVICE in errors[0], done.stderr

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from project import SOURCE
+from project import SOURCE, optimises_little
 
 REDUCTIO = os.environ.get("REDUCTIO_BIN", "")
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -43,7 +43,7 @@ def build(prefix: Path, folder: Path) -> subprocess.CompletedProcess:
     architectures = [a for a in ARCHITECTURES if f"compute_{a}" in known]
     assert {"80", "90"} <= set(architectures), known
     done = run("cmake", "-S", CONSUMER, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CUDA_COMPILER={NVCC}",
-               f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(architectures)}")
+               f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(architectures)}", f"-DCMAKE_CUDA_FLAGS={' '.join(optimises_little(NVCC))}")
     assert done.returncode == 0, done.stderr
     return run("cmake", "--build", folder)
 
@@ -137,8 +137,8 @@ def test_the_listing_of_the_document_compiles_as_it_stands(installed, tmp_path):
         pytest.skip("nvcc is not there, and g++ knows no CUDA")
     (listing,) = re.findall(r"^```cuda\n(.*?)^```", (SOURCE / "docs" / "tuned.md").read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "sum.cu").write_text(listing)
-    done = run(NVCC, "-std=c++17", "-Werror=all-warnings", "-c", "-arch=sm_90", f"-I{installed}/include",
-               tmp_path / "sum.cu", "-o", tmp_path / "sum.o")
+    done = run(NVCC, "-std=c++17", "-Werror=all-warnings", "-c", "-arch=sm_90", *optimises_little(NVCC),
+               f"-I{installed}/include", tmp_path / "sum.cu", "-o", tmp_path / "sum.o")
     assert done.returncode == 0, done.stderr
 
 
@@ -154,7 +154,7 @@ def test_files_for_different_gpus_share_no_function_that_launches(installed, tmp
     for name, archs in (("older", ["80"]), ("newer", ["80", "90"])):
         codes = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in archs]
         done = run(NVCC, "-std=c++17", "-c", f"-I{installed}/include", f"-DFUNCTION={name}", *codes,
-                   tmp_path / "call.cu", "-o", tmp_path / f"{name}.o")
+                   *optimises_little(NVCC), tmp_path / "call.cu", "-o", tmp_path / f"{name}.o")
         assert done.returncode == 0, done.stderr
         listed = run("nm", "-C", tmp_path / f"{name}.o").stdout.splitlines()
         symbols.append({line.split(" ", 2)[2] for line in listed if " W " in line and "reductio" in line})
@@ -173,8 +173,8 @@ def test_halves_are_added_up_where_their_conversions_are_switched_off(installed,
         "template class reductio::tuned::Reduction<__nv_bfloat16, float>;\n")
     off = [f"-D__CUDA_NO_{what}__" for what in (
         "HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_CONVERSIONS", "BFLOAT16_OPERATORS")]
-    done = run(NVCC, "-std=c++17", "-c", "-arch=sm_90", f"-I{installed}/include", *off, tmp_path / "halves.cu", "-o",
-               tmp_path / "halves.o")
+    done = run(NVCC, "-std=c++17", "-c", "-arch=sm_90", f"-I{installed}/include", *off, *optimises_little(NVCC),
+               tmp_path / "halves.cu", "-o", tmp_path / "halves.o")
     assert done.returncode == 0, done.stderr
 
 
@@ -184,18 +184,20 @@ MISMATCHED = [("double", "float"), ("int", "float"), ("long long", "int"), ("flo
 CALLS = ("sum", "sum_of_squares", "moments")
 
 
-@pytest.mark.parametrize("element, result", MISMATCHED)
-def test_a_result_that_does_not_go_with_its_elements_is_one_error(tmp_path, element, result):
-    """double into float compiled, and rounded each element before it was added."""
-    calls = "".join(f"  tuned::{call}<In, Out>(in, 1, out, {{}}, tuned::Gpu{{6, 2048}}, nullptr);\n" for call in CALLS)
-    (tmp_path / "calls.cpp").write_text(
-        '#include "tuned/tuned.h"\nusing namespace reductio;\n'
-        f"using In = {element};\nusing Out = {result};\n"
-        f"void calls(device::GlobalPtr<const In> in, device::GlobalPtr<Out> out) {{\n{calls}}}\n")
+def test_a_result_that_does_not_go_with_its_elements_is_one_error(tmp_path):
+    """double into float compiled, and rounded each element before it was added. One compilation of a line for each call."""
+    lines = ['#include "tuned/tuned.h"', "using namespace reductio;"]
+    for k, (element, result) in enumerate(MISMATCHED):
+        lines.append(f"void f{k}(device::GlobalPtr<const {element}> in, device::GlobalPtr<{result}> out) {{")
+        lines += [f"  tuned::{call}<{element}, {result}>(in, 1, out, {{}}, tuned::Gpu{{6, 2048}}, nullptr);" for call in CALLS]
+        lines.append("}")
+    (tmp_path / "calls.cpp").write_text("\n".join(lines) + "\n")
     done = run("g++", "-std=c++20", "-fsyntax-only", "-I", SOURCE / "src", tmp_path / "calls.cpp")
     errors = [line for line in done.stderr.splitlines() if "error: " in line]
-    assert done.returncode != 0 and len(errors) == len(CALLS), done.stderr
+    assert done.returncode != 0 and len(errors) == len(CALLS) * len(MISMATCHED), done.stderr
     assert all(MESSAGE in error for error in errors), errors
+    named = {int(line) for line in re.findall(r"calls\.cpp:(\d+):\d+: +required from here", done.stderr)}
+    assert named == {k for k, line in enumerate(lines, 1) if line.startswith("  tuned::")}, done.stderr
 
 
 def test_cuda_names_a_result_that_does_not_go_with_its_elements(installed, tmp_path):

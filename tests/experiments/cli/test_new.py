@@ -12,6 +12,7 @@ import xml.etree.ElementTree as xml
 
 import pytest
 from conftest import BIN, SOURCE, call, snapshot
+from project import optimises_little
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +126,8 @@ def built(project):
         before = [f"namespace before_{i} {{\n{text}}}\n" for i, text in enumerate(listings("docs/porting.md", "cuda"))]
         assert len(before) == 2
         volatile_is_deprecated = "#pragma nv_diag_suppress 3012\n"
+        if little := optimises_little(kernel["words"][0]):
+            kernel["words"] = [*(word for word in kernel["words"] if not word.startswith("-O")), *little]
         source = together(build / "ported_cuda.cu", [*ported, *cuda_only], volatile_is_deprecated, *before)
         objects.append(compile_like(kernel, source, build / "ported_cuda.o"))
     commands = subprocess.run(["ninja", "-C", tested, "-t", "commands", "reductio"], check=True, capture_output=True,

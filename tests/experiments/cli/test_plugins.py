@@ -336,10 +336,10 @@ def test_cheats_on_a_gpu(reductio):
 
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
 def test_cub_built_in_and_in_a_plugin_take_as_long(reductio, tmp_path):
+    if call("compare", "cub/sum", "cub/sum", "--device", "cuda", "--sizes", "1000", "--max-samples", "1").code:
+        pytest.skip("no GPU here")  # before nvcc reads CUB for seconds
     (tmp_path / "cub.cu").write_text(CUB)
     told = reductio("compare", "cub/sum", "./cub.cu", "--device", "cuda", "--sizes", "2^22,2^26", "--effect", "2%", "--csv")
-    if told.code == 77 or "unknown variant 'cub/sum'" in told.err:
-        pytest.skip("no GPU here")
     assert [r["verdict"] for r in told.rows()] == ["SAME", "SAME"]
 
 
