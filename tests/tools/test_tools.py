@@ -85,7 +85,7 @@ def test_tally(tmp_path, failed_outside, inside, expected):
 GTESTS = r"""#!/usr/bin/env bash
 all=(S.passes S.fails S.skips P/Q.crashes/0 S.hangs S.passes_too S.exits)
 if [[ $1 == --gtest_list_tests ]]; then
-  printf '%s\n' 'S.' '  passes' '  fails' '  skips' 'P/Q.' '  crashes/0  # GetParam() = 1'
+  printf '%s\n' 'S.' '  passes' '  fails' '  DISABLED_takes_minutes' '  skips' 'P/Q.' '  crashes/0  # GetParam() = 1'
   printf '%s\n' 'S.' '  hangs' '  passes_too' '  exits'
   exit
 fi
