@@ -57,6 +57,7 @@ struct Event {
     failed,       ///< likewise
     misdeclared,  ///< likewise, of a case that was refused before
     lost,         ///< the device no longer works; `text`: why
+    left,         ///< the process ends here: the variant may have damaged its memory
   };
   Kind kind;
   std::size_t v;  ///< the variant's number
@@ -152,6 +153,7 @@ class Tally {
         r.failures.push_back({under_way->what, e.text});
         break;
       case Event::Kind::lost: of_[e.v].given_up = true; return;
+      case Event::Kind::left: return;
     }
     under_way->ended = true;
     if (e.kind != Event::Kind::misdeclared) {
@@ -175,6 +177,7 @@ class Tally {
     under_way.reset();
   }
 
+  std::size_t failed(std::size_t v) const { return report.by_variant[v].failed; }
   /// None of its cases is run any more.
   bool over(std::size_t v) const { return of_[v].given_up || report.by_variant[v].failed >= most_failures; }
   /// How many of its cases are: in an order that is always the same.
@@ -263,17 +266,18 @@ std::string refusal_of_all(const Case& c, const DeviceInfo& device) {
 
 class Run {
  public:
-  /// `tell` is to apply each event to the tally.
+  /// `tell` is to apply each event to the tally. `apart`: in a process that another one follows.
   Run(const std::vector<const Variant*>& selected, Backend& backend,
       const std::function<std::vector<Case>(const Variant&)>& make_cases, const Tally& tally,
-      const std::function<void(const Event&)>& tell, const std::function<bool()>& interrupted)
+      const std::function<void(const Event&)>& tell, const std::function<bool()>& interrupted, bool apart)
       : selected_(selected),
         backend_(backend),
         make_cases_(make_cases),
         tally_(tally),
         tell_(tell),
         interrupted_(interrupted),
-        bench_(backend) {}
+        bench_(backend),
+        memory_at_risk_(apart && backend.info().kind == DeviceKind::cpu) {}
 
   /// Goes on from the tally. Ends early if the device is lost, which it reports, or when interrupted.
   void run() {
@@ -290,7 +294,13 @@ class Run {
     for (std::size_t v = 0; v < selected_.size() && !ended(); ++v) {
       if (tally_.over(v) || tally_.done(v) >= small[v]) continue;
       const std::vector<Case> cases = cases_of(v, false);
+      const std::size_t failed = tally_.failed(v);
       for (std::size_t i = tally_.done(v); i < small[v]; ++i) run_one(v, cases[i]);
+      // Where a variant is wrong, it may have written anywhere in this process. The next one gets another.
+      if (memory_at_risk_ && tally_.failed(v) > failed && !ended()) {
+        tell_({.kind = Event::Kind::left, .v = v});
+        lost_ = true;
+      }
     }
     std::stable_sort(large.begin(), large.end(),
                      [](const auto& a, const auto& b) { return before(a.second, b.second); });
@@ -386,6 +396,7 @@ class Run {
   const std::function<void(const Event&)>& tell_;
   const std::function<bool()>& interrupted_;
   Workbench bench_;
+  const bool memory_at_risk_;
   bool lost_ = false;
 };
 
@@ -442,14 +453,14 @@ class Follower {
     return now && !now->ended && now->when.empty() ? patience_s_(now->what) : most_seconds_between_cases;
   }
 
-  /// False: the device is lost.
+  /// False: the device is lost, or the process is left.
   bool take(const Child::Message& m) {
     opened_ = true;
     if (m.empty()) return true;  // it is open
     const Event e = event_of(m, selected_);
     tally_.apply(e);
     if (e.kind == Event::Kind::begun) tally_.show(progress_);
-    return e.kind != Event::Kind::lost;
+    return e.kind != Event::Kind::lost && e.kind != Event::Kind::left;
   }
 
   /// False where no variant is at fault, or the next process would fare no better.
@@ -534,7 +545,7 @@ VerifyReport verify(const std::vector<const Variant*>& selected, Backend& backen
     if (e.kind == Event::Kind::begun) tally.show(progress);
     if (e.kind == Event::Kind::lost) tally.report.stopped = e.text;
   };
-  Run(selected, backend, cases_of, tally, tell, interrupted).run();
+  Run(selected, backend, cases_of, tally, tell, interrupted, false).run();
   tally.report.interrupted = interrupted && interrupted();
   return tally.finished();
 }
@@ -559,7 +570,7 @@ VerifyReport verify_apart(const std::vector<const Variant*>& selected, DeviceKin
         tally.apply(e);
         send(message_of(e));
       };
-      Run(selected, *backend, make, tally, tell, {}).run();
+      Run(selected, *backend, make, tally, tell, {}, true).run();
     });
     goes_on = follower.follow(child);
   }

@@ -900,6 +900,21 @@ TEST(BatteryApart, says_the_same_as_in_one_process) {
   EXPECT_EQ(apart.passed, here.passed);
 }
 
+TEST(BatteryApart, what_a_wrong_variant_wrote_elsewhere_does_not_reach_the_next) {
+  static bool damaged = false;
+  const Variant wrong = misbehaving("wrong", [] {
+    damaged = true;
+    throw std::runtime_error("wrong");
+  });
+  const Variant next = misbehaving("next", [] {
+    if (damaged) throw std::runtime_error("damaged by another");
+  });
+  const VerifyReport report = report_apart({&wrong, &next});
+  EXPECT_GT(report.by_variant.at(0).failed, 0u);
+  EXPECT_EQ(report.by_variant.at(1).failed, 0u) << text_of(report);
+  EXPECT_EQ(report.not_run, 0u);
+}
+
 TEST(BatteryApart, what_hangs_crashes_or_exits_costs_its_own_variant_alone) {
   const Variant hangs = misbehaving("hangs", [] { for (;;) pause(); });
   const Variant crashes = misbehaving("crashes", [] {
