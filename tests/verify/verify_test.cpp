@@ -911,8 +911,8 @@ TEST(BatteryApart, what_a_wrong_variant_wrote_elsewhere_does_not_reach_the_next)
   });
   const VerifyReport report = report_apart({&wrong, &next});
   EXPECT_GT(report.by_variant.at(0).failed, 0u);
-  EXPECT_EQ(report.by_variant.at(1).failed, 0u) << text_of(report);
-  EXPECT_EQ(report.not_run, 0u);
+  EXPECT_EQ(report.by_variant.at(1).failed, 0u);
+  EXPECT_EQ(report.by_variant.at(1).not_run, 0u);
 }
 
 TEST(BatteryApart, what_hangs_crashes_or_exits_costs_its_own_variant_alone) {
