@@ -16,12 +16,10 @@ def draw(table, title: str, where: str):
     """`table`: rows that differ in variant, settings and n alone, in the legend's order."""
     import matplotlib.pyplot as plt
     import numpy as np
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
     import results as rs
     from figures import cpu, style
-    from figures.panels import CEILING_LOOK, FLOOR_LOOK, GIGA, draw_harness_calls
+    from figures.panels import CEILING_LOOK, FLOOR_LOOK, GIGA, shade_above
 
     table = table.reset_index(drop=True)
     size = table["n"].astype(float) * table["element_type"].map(rs.ELEMENT_BYTES)
@@ -48,7 +46,7 @@ def draw(table, title: str, where: str):
         axes.grid(False, axis="y")
         axes.set_xlabel("throughput (GB/s)")
         return figure
-    libraries = {}
+    libraries, looks = {}, {}
     for variant in variants:
         rows = table[table["variant"] == variant].sort_values("n")
         if rows["kind"].iloc[0] == "library":
@@ -57,29 +55,22 @@ def draw(table, title: str, where: str):
             libraries[group] += 1
         else:
             look = style.line_style(variants.index(variant), 0)
+        looks[variant] = look
         axes.errorbar(rows["n"], rows["rate"], yerr=[error["low"][rows.index], error["high"][rows.index]],
                       elinewidth=0.5, label=variant, **look)
-    calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].median().reset_index()
-    calls = calls.rename(columns={"read_time_s": "read", "launch_floor_s": "floor"})
-    reading = np.nan_to_num((calls["bytes"] / calls["read"]).max() / GIGA)
-    low, high = table["rate"].min(), max(table["rate"].max(), reading)
-    draw_harness_calls(axes, calls)
+    calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].median()
+    # Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call.
+    reading, empty = (calls["bytes"] / calls[c] / GIGA for c in ("read_time_s", "launch_floor_s"))
+    shade_above(axes, calls.index.to_numpy(float), reading.to_numpy(float))
+    axes.plot(calls.index, empty, gid="floor", **FLOOR_LOOK)
     axes.set_yscale("log")
-    axes.set_ylim(low / 1.3, high * 1.3)
+    axes.set_ylim(table["rate"].min() / 1.3, np.nanmax([*table["rate"], *reading]) * 1.3)
     style.decade_axis(axes.yaxis)
-    axes.set_xlim(table["n"].min() / 1.3, table["n"].max() * 1.3)
-    style.power_of_two_axis(axes.xaxis, table["n"].min(), table["n"].max())
-    axes.set_xlabel("n (elements)")
+    style.size_axis(axes, table["n"])
     axes.set_ylabel("throughput (GB/s)")
-    handles, labels = axes.get_legend_handles_labels()
-    handles = [line[0] for line in handles]  # without their error bars
-    if calls["read"].notna().any():
-        handles.append(Patch(**CEILING_LOOK))
-        labels.append("faster than only reading")
-    if calls["floor"].notna().any():
-        handles.append(Line2D([], [], **FLOOR_LOOK))
-        labels.append("an empty call")
-    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.02, 1))
+    looks |= {"faster than only reading": CEILING_LOOK} if reading.notna().any() else {}
+    looks |= {"an empty call": FLOOR_LOOK} if empty.notna().any() else {}
+    axes.legend(style.handles(looks), list(looks), loc="upper left", bbox_to_anchor=(1.02, 1))
     return figure
 
 

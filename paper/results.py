@@ -556,9 +556,10 @@ class Results:
         why = "contrasts.csv has no such row" if self.contrasts else "no contrasts.csv"
         return of[0] if of else Contrast(name, n or 0, reason=f"{why}: {MADE_BY['contrasts.csv']}")
 
-    def contrasts_like(self, prefix: str) -> list[Contrast]:
-        """All that have a value, of those whose names begin so."""
-        return [c for one in contrasts.named(prefix) for _, c in self.contrasts.get(one.name, []) if c.known]
+    def contrasts_like(self, prefix: str) -> list[tuple[str, Contrast]]:
+        """All that have a value, of those whose names begin so, each with the rest of its name."""
+        return [(one.name.removeprefix(prefix), c) for one in contrasts.named(prefix)
+                for _, c in self.contrasts.get(one.name, []) if c.known]
 
     @cached_property
     def verdicts(self) -> pd.DataFrame | None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 import contrasts
 import results as rs
-from figures import studies, style
-from figures.studies import Points
+from figures import style
+from figures.panels import draw_points, speedup_rows
 from results import Contrast, Results
 
-BASE = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
+BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
 LEVELS = {"thread": "inside a thread", "block": "inside a block", "between": "between blocks"}
 SIZES = {"small": 2**12, "middle": 2**20, "large": 2**28}
-ROW = 0.2  # inches: of a choice
-CELL = 0.72  # inches: the width of a cell of interactions
-FIRST = 0.72  # inches: of the names before the cells
+# Inches: a row; a cell of interactions, and the names before them; the effects' names; what is above and below.
+ROW, CELL, FIRST, NAMES, HEAD, BASE = 0.2, 0.72, 0.72, 1.6, 0.62, 0.8
 
 
 def rows_of() -> list[tuple[str, str]]:
@@ -37,58 +35,54 @@ def draw(results: Results):
         return None
     pairs = {k: max(of[k].pairs for _, of in by_size.values() if k in of) for k in range(len(rows))
              if any(k in of for _, of in by_size.values())}
-    names, head, base = 1.6, 0.62, 0.8
-    tall = ROW * len(rows)
-    height = head + tall + base
-    figure = style.sheet(height)
-    cells, between = FIRST + 3 * CELL, 0.3
-    wide = style.TEXT_WIDTH - names - between - cells
-    draw_effects(figure, by_size, rows, pairs, names, base, wide, tall)
-    draw_interactions(figure, results, by_size, names + wide + between, base, cells, tall)
+    tall, cells, between = ROW * len(rows), FIRST + 3 * CELL, 0.3
+    figure = style.sheet(HEAD + tall + BASE)
+    wide = style.TEXT_WIDTH - NAMES - between - cells
+    right = NAMES + wide + between
+    draw_effects(figure, by_size, rows, pairs, wide, tall)
+    draw_interactions(figure, results, by_size, right, cells, tall)
     style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
-                  f"sum of f32, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE)}")
-    figure.text((names + wide + between) / style.TEXT_WIDTH, 1 - 0.55 / height,
-                "gain of both choices / product of their gains", va="center")
+                f"sum of f32, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
+    figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(), "gain of both choices / product of their gains",
+                va="center")
     style.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets, that differ in nothing else; "
                          "host is timed end to end.\nRight: 1 if two choices do not affect each other; bold where the 95 % "
                          "interval excludes 1.")
     return figure
 
 
-def draw_effects(figure, by_size, rows, pairs, left: float, base: float, wide: float, tall: float) -> None:
-    axes = style.place(figure, left, base, wide, tall, "effects")
+def draw_effects(figure, by_size, rows, pairs, wide: float, tall: float) -> None:
+    axes = style.place(figure, NAMES, BASE, wide, tall, "effects")
     axes.set_xscale("log")
     looks = {name: dict(style.line_style(i, 0), linestyle="", markersize=3.4) for i, name in enumerate(by_size)}
     every = []
     for i, (name, (_, of)) in enumerate(by_size.items()):
         shift = (i - (len(by_size) - 1) / 2) * 0.24
-        points = Points.of([(k + shift, g.value, g.low, g.high) for k, g in of.items()])
-        studies.draw_points(axes, points, vertical=False, label=name, **looks[name])
+        draw_points(axes, [(k + shift, g.value, g.low, g.high) for k, g in of.items()], vertical=False, label=name, **looks[name])
         every += [v for g in of.values() for v in (g.low, g.high)]
     axes.set_xlim(min(0.8, min(every) / 1.1), max(1.25, max(every) * 1.1))
-    studies.speedup_rows(axes, [choice + (f" ({pairs[k]})" if k in pairs else "") for k, (_, choice) in enumerate(rows)],
-                         "gain over the base's choice")
+    speedup_rows(axes, [choice + (f" ({pairs[k]})" if k in pairs else "") for k, (_, choice) in enumerate(rows)],
+                 "gain over the base's choice")
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
     width, height = figure.get_size_inches()
     for level, words in LEVELS.items():
         of = [k for k, row in enumerate(rows) if row[0] == level]
         if of[0]:
             axes.axhline(of[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
-        figure.text(0.12 / width, (base + tall - ROW * (sum(of) / len(of) + 0.5)) / height, words, rotation=90, va="center",
+        figure.text(0.12 / width, (BASE + tall - ROW * (sum(of) / len(of) + 0.5)) / height, words, rotation=90, va="center",
                     ha="center", fontweight="bold")
-    style.legend(figure, [*(Line2D([], [], **look) for look in looks.values()), Line2D([], [], color="black", linewidth=0.7)],
-                 [*(f"gain at n = {rs.power_label(n)}, with its 95 % interval" for n, _ in by_size.values()), "no gain"],
-                 base - 0.47, ncols=4)
+    words = {f"gain at n = {rs.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
+    style.legend(figure, words | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
 
 
-def draw_interactions(figure, results: Results, by_size, left: float, base: float, wide: float, tall: float) -> None:
+def draw_interactions(figure, results: Results, by_size, left: float, wide: float, tall: float) -> None:
     """A table for each size, of all tables of two levels: these have their columns in common."""
     both = [name.name.removeprefix("ablation.both.").split(".") for name in contrasts.named("ablation.both.")]
     lines, columns = (list(dict.fromkeys(of)) for of in zip(*both))
     gap = 0.2
     each = (tall - gap * (len(by_size) - 1)) / len(by_size)
     for i, (name, (n, _)) in enumerate(by_size.items()):
-        axes = style.place(figure, left, base + tall - (i + 1) * each - i * gap, wide, each, f"interactions:{name}")
+        axes = style.place(figure, left, BASE + tall - (i + 1) * each - i * gap, wide, each, f"interactions:{name}")
         axes.set_axis_off()
         axes.set_xlim(0, wide)
         axes.set_ylim(len(lines) + 1, 0)

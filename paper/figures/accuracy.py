@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 import results as rs
 from figures import style
+from figures.panels import DOTTED_LOOK
 from figures.speedup import MARKERS
 from results import Results
 
 EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
 SETS = ("random", "normal", "ill-conditioned", "alternating")
-ROUNDING_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+LEFT, RIGHT, HEAD, TALL, GAP, BASE = 0.55, 0.08, 0.5, 1.7, 0.16, 0.78
 
 
 def errors_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -42,33 +42,26 @@ def draw(results: Results):
     groups = [g for g in groups if g != "thrust"] if alike else groups
     names = {"cub": "CUB and Thrust" if alike else "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
     looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=2.6, linestyle="") for g in groups}
-    left, right, head, tall, gap, base = 0.55, 0.08, 0.5, 1.7, 0.16, 0.78
-    figure = style.sheet(head + tall + base)
-    width = (style.TEXT_WIDTH - left - right - gap * (len(drawn) - 1)) / max(1, len(drawn))
+    figure = style.sheet(HEAD + TALL + BASE)
     positive = errors.loc[errors["error"] > 0, "error"]
-    for k, dataset in enumerate(drawn):
-        axes = style.place(figure, left + k * (width + gap), base, width, tall, f"accuracy:{dataset}",
-                             sharey=figure.axes[0] if k else None)
+    panels = style.row(figure, [f"accuracy:{dataset}" for dataset in drawn], BASE, TALL, LEFT, RIGHT, GAP)
+    for dataset, axes in zip(drawn, panels):
         here = errors[(errors["dataset"] == dataset) & (errors["error"] > 0)]
         axes.set_yscale("log")
         for i, group in enumerate(groups):
             of = here[here["group"] == group]
             # The groups' columns of one n stand side by side.
             axes.plot(of["n"] * 2 ** (0.22 * (i - (len(groups) - 1) / 2)), of["error"], label=group, zorder=2, **looks[group])
-        axes.axhline(EPSILON, **ROUNDING_LOOK)
-        axes.set_xlim(errors["n"].min() / 2.2, errors["n"].max() * 2.2)
-        style.power_of_two_axis(axes.xaxis, errors["n"].min(), errors["n"].max())
-        axes.tick_params(labelleft=k == 0)
+        axes.axhline(EPSILON, **DOTTED_LOOK)
+        style.size_axis(axes, errors["n"], 2.2)
+        axes.tick_params(labelleft=axes is panels[0])
         axes.set_title(dataset, loc="left", pad=3)
-        axes.set_xlabel("n (elements)", labelpad=1)
-    if drawn:
-        first = figure.axes[0]
         # A single sum that happens to be nearly exact would take most of the height.
-        first.set_ylim(10 ** np.floor(np.log10(positive.quantile(0.03))), 10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
-        first.yaxis.set_minor_locator(NullLocator())
-        first.set_ylabel("|error| / sum of magnitudes", labelpad=2)
-    style.legend(figure, [*(Line2D([], [], **looks[g]) for g in groups), Line2D([], [], **ROUNDING_LOOK)],
-                 [*(names.get(g, g) for g in groups), "rounding once, at most"], 0.24, ncols=len(groups) + 1)
+        axes.set_ylim(10 ** np.floor(np.log10(positive.quantile(0.03))), 10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
+        axes.yaxis.set_minor_locator(NullLocator())
+    if drawn:
+        panels[0].set_ylabel("|error| / sum of magnitudes", labelpad=2)
+    style.legend(figure, {names.get(g, g): look for g, look in looks.items()} | {"rounding once, at most": DOTTED_LOOK}, 0.24)
     style.title(figure, f"Errors of float32 sums on one {results.machine.gpu}",
                 "A mark for each kernel and finish: the largest error of a row's calls.")
     style.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")

@@ -4,7 +4,7 @@ against n, one call at a time and in a graph."""
 from __future__ import annotations
 
 from figures import frontier, style
-from figures.frontier import FILE, TYPES, key_of
+from figures.frontier import TYPES, key_of
 from results import Results
 
 WAYS = {"device": "L2 cold and dirty", "graph": "in a graph, L2 warm"}
@@ -30,27 +30,24 @@ def draw(results: Results):
     if not panels:
         return None
     figure = style.sheet(HEAD + TALL + FOOT)
-    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(panels) - 1)) / len(panels)
     ends = table["speedup_ci_low"].min(), table["speedup_ci_high"].max()
-    handles = {}
-    for k, (kind, mode) in enumerate(panels):
-        axes = style.place(figure, LEFT + k * (width + GAP), FOOT, width, TALL, f"exact:{kind}:{mode}")
+    gids = [f"exact:{kind}:{mode}" for kind, mode in panels]
+    for (kind, mode), axes in zip(panels, style.row(figure, gids, FOOT, TALL, LEFT, RIGHT, GAP)):
         axes.axhline(1, color="black", linewidth=1.1, zorder=1.5)
-        for call, (name, look) in CALLS.items():
+        for call, (_, look) in CALLS.items():
             of = table[(table["call"] == call) & (table["element_type"] == kind)
                        & (table["timing_mode"] == mode)].sort_values("n")
             x, y, low, high = (of[c].to_numpy(float) for c in ("n", "speedup", "speedup_ci_low", "speedup_ci_high"))
             axes.fill_between(x, low, high, color=look["color"], alpha=0.25, linewidth=0)
-            handles[name], = axes.plot(x, y, label=call, **look)
+            axes.plot(x, y, label=call, **look)
         axes.set_yscale("log")
         axes.set_ylim(ends[0] / 1.05, ends[1] * 1.05)
-        style.power_of_two_axis(axes.xaxis, table["n"].min(), table["n"].max(), every=8)
+        style.size_axis(axes, table["n"], 2, every=8)
         style.decade_axis(axes.yaxis)
-        axes.tick_params(labelleft=k == 0)
-        axes.set_xlabel("n (elements)", labelpad=1)
+        axes.tick_params(labelleft=axes is figure.axes[0])
         axes.set_title(f"{kind}, {WAYS[mode]}", loc="left", pad=3)
     figure.axes[0].set_ylabel("speedup over CUB, t(CUB) / t", labelpad=2)
-    style.legend(figure, [*handles.values()], [*handles], 0.04, ncols=len(handles))
-    style.title(figure, f"What the same bits on every GPU cost, on one {results.machine_of(FILE).gpu}",
+    style.legend(figure, dict(CALLS.values()), 0.04)
+    style.title(figure, f"What the same bits on every GPU cost, on one {results.machine_of('frontier.csv').gpu}",
                 "Random data. Bands are 95 % intervals, paired by context.")
     return figure

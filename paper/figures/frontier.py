@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 import results as rs
 from figures import style
+from figures.panels import DOTTED_LOOK
 from results import Results
 
-FILE = "frontier.csv"
-FROM_PYTHON = "frontier-python.csv"
 TYPES = {"f32": np.float32, "f64": np.float64}
 SETS = {"random": "uniform", "spread": "spread over $2^{120}$",
         "ill-conditioned": "ill-conditioned"}
@@ -37,7 +35,6 @@ CALLS = {
 BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run",
           "torch/sum wide_sum"}  # in tables alone
 LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5)
-ONCE_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
 LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.56, 1.3, 0.45, 0.3, 0.92
 
 
@@ -104,36 +101,32 @@ def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
 
 def draw(results: Results):
     """None without frontier.csv or times in it."""
-    table = results.experiment(FILE.partition(".")[0])
+    table = results.experiment("frontier")
     points = points_of(table) if table is not None else pd.DataFrame()
     if not len(points):
         return None
-    python = points_from_python(results.experiment(FROM_PYTHON.partition(".")[0]), points)
+    python = points_from_python(results.experiment("frontier-python"), points)
     points = pd.concat([points, python]) if len(python) else points
     points = points[~points["call"].isin(BESIDE)]
-    if not len(points):
-        return None
     largest = points[points["n"] == points["n"].max()]
     types = [t for t in TYPES if (largest["element_type"] == t).any()]
     sets = [d for d in SETS if (largest["dataset"] == d).any()]
     head = HEAD + 0.12 * (len(python) > 0)  # a line more
     figure = style.sheet(head + len(types) * TALL + (len(types) - 1) * BETWEEN + FOOT)
-    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(sets) - 1)) / len(sets)
     looks = {call: CALLS.get(call, (call, style.MARK_COLOR, "x")) for call in
              [*(c for c in CALLS if (points["call"] == c).any()), *sorted(set(points["call"]) - set(CALLS))]}
     for i, kind in enumerate(types):
         bottom, last = FOOT + (len(types) - 1 - i) * (TALL + BETWEEN), i == len(types) - 1
-        for k, dataset in enumerate(sets):
-            axes = style.place(figure, LEFT + k * (width + GAP), bottom, width, TALL, f"frontier:{kind}:{dataset}")
+        panels = style.row(figure, [f"frontier:{kind}:{dataset}" for dataset in sets], bottom, TALL, LEFT, RIGHT, GAP)
+        for dataset, axes in zip(sets, panels):
             here = largest[(largest["element_type"] == kind) & (largest["dataset"] == dataset)]
             draw_errors(axes, here, looks, largest["slower"].max(), last)
             axes.set_title(f"{kind}, {SETS[dataset]}", loc="left", pad=3)
-            if not k:
-                axes.set_ylabel("error (ulp of the exact sum)", labelpad=1)
-    handles = [*(Line2D([], [], **look(c, m)) for _, c, m in looks.values()), Line2D([], [], **LINE), Line2D([], [], **ONCE_LOOK)]
-    names = [*(name for name, *_ in looks.values()), "frontier", "half a unit: rounded once"]
-    style.legend(figure, handles, names, 0.06, ncols=style.legend_columns(names, style.TEXT_WIDTH - 0.12))
-    style.title(figure, f"What a bit costs on one {results.machine_of(FILE).gpu}, n = {rs.power_label(largest['n'].iloc[0])}",
+        panels[0].set_ylabel("error (ulp of the exact sum)", labelpad=1)
+    names = {name: look(color, marker) for name, color, marker in looks.values()}
+    names |= {"frontier": LINE, "half a unit: rounded once": DOTTED_LOOK}
+    style.legend(figure, names, 0.06, ncols=style.legend_columns(list(names), style.TEXT_WIDTH - 0.12))
+    style.title(figure, f"What a bit costs on one {results.machine_of('frontier.csv').gpu}, n = {rs.power_label(largest['n'].iloc[0])}",
                 "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
                 "stands on it." + ("\nPython's sums stand as far from CUB's as their kernels do, replayed beside CUB's; JAX's as its "
                                    "whole call." if len(python) else ""))
@@ -150,7 +143,7 @@ def draw_errors(axes, here: pd.DataFrame, looks: dict, slowest: float, last: boo
     for call, (_, color, marker) in looks.items():
         of = here[here["call"] == call]
         axes.plot(of["slower"], of["ulps"].clip(lower=FLOOR), clip_on=False, zorder=2, label=call, **look(color, marker))
-    axes.axhline(ROUNDED_ONCE, **ONCE_LOOK)
+    axes.axhline(ROUNDED_ONCE, **DOTTED_LOOK)
     axes.set_xlim(0.97, slowest * 1.1)
     axes.set_ylim(FLOOR, 10.0**decades)
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 1.5, 2, 3, 5)))

@@ -2,60 +2,53 @@
 
 from __future__ import annotations
 
-from matplotlib.lines import Line2D
+import pandas as pd
 
 import results as rs
-from figures import studies, style
-from figures.studies import Points
-from results import Results, Series
+from figures import style
+from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_document
+from results import Results
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
-USUAL_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
-
-
-def shares(found: list[Series], n: int) -> Points:
-    """Of the read ceiling, by the number of blocks."""
-    rows = []
-    for s in found:
-        grid, p = studies.count(s, "grid"), s.at(n)
-        if grid is not None and p is not None and p["share"] > 0:
-            rows.append((grid, *(p["share"] * p["time"] / p[end] for end in ("time", "high", "low"))))
-    return Points.of(rows)
+BLOCK = 1024
+LEFT, RIGHT, HEAD, TALL, BASE = 0.5, 0.1, 0.6, 1.5, 0.6
 
 
 def draw(results: Results):
     """None without multiblock.csv."""
-    document = studies.of_document("multiblock")
-    found = [s for s in studies.calls(results, "multiblock", "multiblock", "device", block=1024) if studies.count(s, "grid") is not None]
-    n = document["n"][0]
-    best = min((s for s in found if s.at(n) is not None), key=lambda s: s.at(n)["time"], default=None)
-    found = [s for s in found if best is not None and s.variant == best.variant]
-    lines = {n: points for n in studies.sizes_of(found) if len(points := shares(found, n))}
+    document = of_document("multiblock")
+    if results.experiment("multiblock") is None:
+        return None
+    same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
+    rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
+    rows = rows.assign(grid=pd.to_numeric(rows["settings"].str.extract(r"grid=(\d+)")[0])).dropna(subset=["grid"])
+    own = rows[rows["n"] == document["n"][0]]
+    if own.empty:
+        return None
+    best = own.loc[own["time_median_s"].idxmin(), "variant"]
+    rows = rows[(rows["variant"] == best) & (rows["share_of_read_ceiling"] > 0)]
+    reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
+    rows = rows.assign(**{end: reading / rows[f"time_{end}_s"] for end in ("median", "ci_high", "ci_low")})
+    lines = {int(n): of[["grid", "median", "ci_high", "ci_low"]].values.tolist() for n, of in rows.groupby("n")}
     if not lines:
         return None
-    left, right, head, tall, base = 0.5, 0.1, 0.6, 1.5, 0.6
-    figure = style.sheet(head + tall + base, style.COLUMN_WIDTH)
-    axes = style.place(figure, left, base, style.COLUMN_WIDTH - left - right, tall, "grid")
-    looks = {n: dict(style.line_style(i, 0), markersize=3) for i, n in enumerate(lines)}
+    figure = style.sheet(HEAD + TALL + BASE, style.COLUMN_WIDTH)
+    axes, = style.row(figure, ["grid"], BASE, TALL, LEFT, RIGHT, 0)
+    looks = by_size(lines, markersize=3)
     for n, points in lines.items():
-        near = Points.of([row for row in points.rows() if row[0] < n / 1024])
-        studies.draw_points(axes, near, label=str(n), **looks[n])
-        far = Points.of([row for row in points.rows() if row[0] >= n / 1024])  # a thread an element, far from the others
-        studies.draw_points(axes, far, label=f"{n}, all threads", **dict(looks[n], linestyle="", markerfacecolor="white"))
-    xs = [x for points in lines.values() for x in points.x]
-    axes.set_xlim(min(xs) / 1.5, max(xs) * 1.5)
-    style.power_of_two_axis(axes.xaxis, min(xs), max(xs))
+        draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
+        draw_points(axes, [p for p in points if p[0] >= n / BLOCK],  # a thread an element, far from the others
+                    label=f"{n}, all threads", **looks[n] | dict(linestyle="", markerfacecolor="white"))
+    style.size_axis(axes, [p[0] for points in lines.values() for p in points], 1.5, label=f"blocks of {BLOCK} threads")
     axes.set_ylim(0, 1.03)
-    axes.axhline(1, **studies.PARITY_LOOK)
+    axes.axhline(1, **PARITY_LOOK)
     axes.set_ylabel("share of the read ceiling", labelpad=2)
-    axes.set_xlabel("blocks of 1024 threads", labelpad=1)
-    handles, names = [Line2D([], [], **looks[n]) for n in lines], [rs.power_label(n) for n in lines]
+    names = {rs.power_label(n): look for n, look in looks.items()}
     if results.sm_count:
-        axes.axvline(USUAL * results.sm_count, **USUAL_LOOK)
-        handles.append(Line2D([], [], **USUAL_LOOK))
-        names.append(f"{USUAL} blocks an SM")
-    style.legend(figure, handles, names, 0.06, ncols=len(handles))
+        axes.axvline(USUAL * results.sm_count, **DOTTED_LOOK)
+        names[f"{USUAL} blocks an SM"] = DOTTED_LOOK
+    style.legend(figure, names, 0.06)
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",
-                f"{best.variant}, {document['element_type']}, {rs.CACHE_LABELS[document['cache_state']]}.\nA line for each n; "
+                f"{best}, {document['element_type']}, {rs.CACHE_LABELS[document['cache_state']]}.\nA line for each n; "
                 "open: a thread for each element")
     return figure

@@ -3,16 +3,14 @@ bits."""
 
 from __future__ import annotations
 
-from matplotlib.lines import Line2D
-
 import results as rs
-from figures import studies, style
-from figures.studies import Points
+from figures import style
+from figures.panels import PARITY_LOOK, draw_points, name_rows
 from results import Results
 
 BASE, OTHERS = "i32", {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 SIZES = (2**20, 2**28)
-ROW = 0.19
+ROW, RIGHT, HEAD, GAP, FOOT = 0.19, 0.08, 0.62, 0.12, 0.62
 
 
 def speeds(results: Results, element_type: str) -> dict[str, dict[tuple[str, int], tuple[float, float, float]]]:
@@ -22,50 +20,42 @@ def speeds(results: Results, element_type: str) -> dict[str, dict[tuple[str, int
     for operation in rs.OPERATION_LABELS if table is not None else ():
         for s in rs.device_series(table, device="cuda", operation=operation, element_type=element_type):
             settings = rs.parse_settings(s.settings)
-            index = settings.pop("index", None)
-            if index not in (BASE, *OTHERS):
-                continue
             block = f" [{settings['block']}]" if s.variant.startswith("squares/strided") else ""  # measured at two
             for n in SIZES:
                 if (p := s.at(n)) is not None:
-                    times.setdefault(s.variant + block, {})[index, n] = p["time"], p["low"], p["high"]
-    found = {}
+                    times.setdefault(s.variant + block, {})[settings.get("index"), n] = p["time"], p["low"], p["high"]
+    found: dict[str, dict] = {}
     for name, of in times.items():
-        found[name] = {}
         for (index, n), (t, low, high) in of.items():
-            if index != BASE and (BASE, n) in of:
+            if index in OTHERS and (BASE, n) in of:
                 base, base_low, base_high = of[BASE, n]
-                found[name][index, n] = base / t, base_low / high, base_high / low
+                found.setdefault(name, {})[index, n] = base / t, base_low / high, base_high / low
     return found
 
 
 def draw(results: Results, element_type: str = "f32"):
     """None without index.csv."""
-    found = {name: of for name, of in speeds(results, element_type).items() if of}
+    found = speeds(results, element_type)
     if not found:
         return None
-    names = list(found)
-    left, right, head, gap, base = 0.1 + max(map(style.text_width, names)), 0.08, 0.62, 0.12, 0.62
-    tall = ROW * len(names)
-    figure = style.sheet(head + tall + base, style.COLUMN_WIDTH)
-    sizes = [n for n in SIZES if any(k[1] == n for of in found.values() for k in of)]
-    width = (style.COLUMN_WIDTH - left - right - gap * (len(sizes) - 1)) / len(sizes)
-    looks = {index: dict(style.line_style(i, 0), linestyle="", markersize=3.2) for i, index in enumerate(OTHERS)}
+    names, tall = list(found), ROW * len(found)
+    figure = style.sheet(HEAD + tall + FOOT, style.COLUMN_WIDTH)
+    sizes = sorted({n for of in found.values() for _, n in of})
+    looks = {index: style.line_style(i, 0) | dict(linestyle="", markersize=3.2) for i, index in enumerate(OTHERS)}
     least = min(v for of in found.values() for _, v, _ in of.values())
-    for k, n in enumerate(sizes):
-        axes = style.place(figure, left + k * (width + gap), base, width, tall, f"index:{n}")
+    left = 0.1 + max(map(style.text_width, names))
+    for n, axes in zip(sizes, style.row(figure, [f"index:{n}" for n in sizes], FOOT, tall, left, RIGHT, GAP)):
         for i, index in enumerate(OTHERS):
-            points = [(y + 0.22 * (i - 1), *of[index, n]) for y, of in enumerate(found.values()) if (index, n) in of]
-            studies.draw_points(axes, Points.of(points), vertical=False, label=index, **looks[index])
+            draw_points(axes, [(y + 0.22 * (i - 1), *of[index, n]) for y, of in enumerate(found.values()) if (index, n) in of],
+                        vertical=False, label=index, **looks[index])
         axes.set_xlim(min(0.9, least) - 0.06, 1.1)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_yticks(range(len(names)), names if k == 0 else [])
-        axes.tick_params(axis="y", length=0)
-        axes.axvline(1, **studies.PARITY_LOOK)
+        name_rows(axes, names if n == sizes[0] else [""] * len(names))
+        axes.grid(True, axis="y")
+        axes.axvline(1, **PARITY_LOOK)
         axes.set_title(f"n = {rs.power_label(n)}", loc="left", pad=3)
         axes.set_xlabel("speed, int = 1", labelpad=1)
     style.title(figure, f"The type of a loop's index, {results.machine.gpu}",
                 f"{element_type}, device time or part, {rs.CACHE_LABELS['cold_dirty']}")
-    style.legend(figure, [Line2D([], [], **looks[i]) for i in OTHERS], list(OTHERS.values()), 0.21, ncols=len(OTHERS))
+    style.legend(figure, {OTHERS[index]: look for index, look in looks.items()}, 0.21)
     style.foot(figure, "Lines: as far as both times' 95 % intervals allow.")
     return figure

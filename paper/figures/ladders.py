@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator
 
 import contrasts
 import results as rs
-from figures import studies, style
-from figures.panels import ABOVE, CEILING_LOOK
-from figures.studies import MICRO, Points
+from figures import style
+from figures.panels import ABOVE, CEILING_LOOK, MICRO, PARITY_LOOK, draw_points, name_rows, of_document
 from results import Contrast, Results
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -26,7 +23,8 @@ THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0
 STEM_LOOK = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
 CUB_LOOK = dict(color="black", linewidth=1.3, zorder=1.2)
 ANOTHER_RUN = dict(CUB_LOOK, linestyle=(0, (3, 1)))
-ROW, TITLE, NUMBERS = 0.15, 0.21, 1.12  # inches: a row, a panel's title, the columns of numbers
+# Inches: a row, a panel's title, the columns of numbers; above, between and below the panels.
+ROW, TITLE, NUMBERS, HEAD, TICKS, GAP, FOOT = 0.15, 0.21, 1.12, 0.38, 0.24, 0.22, 0.48
 
 
 @dataclass
@@ -62,7 +60,7 @@ def climb(results: Results, document: str) -> list[Rung]:
 def of_cub(results: Results, document: str) -> tuple[float | None, float | None, bool]:
     """Seconds that CUB's call takes on the device at the document's n, and that only reading takes; whether this is of the
     comparison, another run, since the experiment itself has no such call."""
-    problem = studies.of_document(document)
+    problem = of_document(document)
     which = {k: problem[k] for k in ("device", "operation", "element_type", "cache_state")}
     for another, table in enumerate((results.experiment(EXPERIMENTS.get(document, document)), results.comparison)):
         base = None if table is None else rs.base_series(rs.series(table, mode="device", **which))
@@ -72,10 +70,16 @@ def of_cub(results: Results, document: str) -> tuple[float | None, float | None,
     return None, None, False
 
 
+def settings_of(call: str) -> dict[str, str]:
+    """The settings in a call's name as claims.json has it; of ceil(n/1024) blocks n/1024."""
+    found = rs.parse_settings(call.partition(":")[2].replace(",", ";"))
+    return {k: v.removeprefix("ceil(").removesuffix(")") for k, v in found.items()}
+
+
 def label(rung: Rung, rungs: list[Rung]) -> str:
     """The kernel's name, with the settings in which it differs from another rung of the same kernel."""
-    variant, mine = rung.call.partition(":")[0], studies.settings_of(rung.call)
-    others = [studies.settings_of(r.call) for r in rungs if r.call.partition(":")[0] == variant]
+    variant, mine = rung.call.partition(":")[0], settings_of(rung.call)
+    others = [settings_of(r.call) for r in rungs if r.call.partition(":")[0] == variant]
     differ = [f"{k}={v}" for k, v in mine.items() if any(o.get(k) != v for o in others)]
     return rs.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
 
@@ -118,35 +122,36 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
     axes.set_xscale("log")
     for k, now, *_ in ladder.now:
         axes.plot([ends[0], now], [k, k], **STEM_LOOK)
-    studies.draw_points(axes, Points.of(ladder.then), vertical=False, label="then", **THEN)
-    studies.draw_points(axes, Points.of(ladder.now), vertical=False, label="now", **NOW)
+    draw_points(axes, ladder.then, vertical=False, label="then", **THEN)
+    draw_points(axes, ladder.now, vertical=False, label="now", **NOW)
     axes.set_xlim(*ends)
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.xaxis.set_minor_locator(LogLocator(10, subs=()))
-    axes.axvline(1, **(ANOTHER_RUN if ladder.another_run else CUB_LOOK if ladder.by_cub else studies.PARITY_LOOK))
+    axes.axvline(1, **(ANOTHER_RUN if ladder.another_run else CUB_LOOK if ladder.by_cub else PARITY_LOOK))
     if ladder.ceiling:
         axes.axvspan(ladder.ceiling, ABOVE, **CEILING_LOOK)
-    axes.set_ylim(len(rungs) - 0.5, -0.5)
-    axes.set_yticks(range(len(rungs)), [label(r, rungs) for r in rungs])
-    axes.tick_params(axis="y", length=0)
-    axes.grid(False, axis="y")
-    problem = studies.of_document(document)
+    name_rows(axes, [label(r, rungs) for r in rungs])
     whole, high = figure.get_size_inches()
+
+    def write(words: str, back: float, above: float, **more) -> None:
+        """So far left of the panel's right edge, and above its axes' foot."""
+        figure.text((left + width - back) / whole, (bottom + above) / high, words, **more)
+
+    problem = of_document(document)
     mode = {"device_part": "device part"}.get(problem["timing_mode"], rs.MODE_LABELS.get(problem["timing_mode"]))
-    figure.text(left / whole, (bottom + tall + 0.05) / high, f"{document}: n = {rs.power_label(problem['n'][0])}, "
-                f"{problem['element_type']}, {mode}", va="bottom", fontsize=style.FONT_SIZE + 0.5)
+    write(f"{document}: n = {rs.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", width, tall + 0.05,
+          va="bottom", fontsize=style.FONT_SIZE + 0.5)
     columns = {"µs": 0.72, "gain": 0.35, "text": 0}
     for word, back in columns.items():
-        figure.text((left + width - back) / whole, (bottom + tall + 0.05) / high, word, va="bottom", ha="right",
-                    color=style.MARK_COLOR)
+        write(word, back, tall + 0.05, va="bottom", ha="right", color=style.MARK_COLOR)
     for k, r in enumerate(rungs):
         gain = digits(r.gain.value if r.gain and r.gain.known else None)
         numbers = ((digits(MICRO * r.time.value), gain, "" if r.told is None else f"{r.told:g}") if r.time.known
                    else ("", "", "not measured"))
         for words, back in zip(numbers, columns.values()):
-            figure.text((left + width - back) / whole, (bottom + ROW * (len(rungs) - k - 0.5)) / high, words, va="center",
-                        ha="right", color="black" if r.time.known else style.MARK_COLOR)
+            write(words, back, ROW * (len(rungs) - k - 0.5), va="center", ha="right",
+                  color="black" if r.time.known else style.MARK_COLOR)
 
 
 def draw(results: Results):
@@ -155,29 +160,25 @@ def draw(results: Results):
     columns = [of for column in COLUMNS if (of := [found[d] for d in column if d in found])]
     if not columns:
         return None
-    head, ticks, foot, gap = 0.38, 0.24, 0.48, 0.22
-    needs = [sum(TITLE + ROW * len(l.rungs) for l in column) + ticks * (len(column) - 1) for column in columns]
-    figure = style.sheet(head + max(needs) + foot)
-    width = (style.TEXT_WIDTH - gap - 0.12) / 2
+    needs = [sum(TITLE + ROW * len(l.rungs) for l in column) + TICKS * (len(column) - 1) for column in columns]
+    figure = style.sheet(HEAD + max(needs) + FOOT)
+    width = (style.TEXT_WIDTH - GAP - 0.12) / 2
     values = [v for l in found.values() for row in l.now + l.then for v in row[1:]] + [1.0]
     ends = min(values) / 1.3, 1.25 * max([*values, *(l.ceiling for l in found.values() if l.ceiling)])
     for c, (column, needed) in enumerate(zip(columns, needs)):
         names_width = 0.1 + max(style.text_width(label(r, l.rungs)) for l in column for r in l.rungs)
-        top = figure.get_figheight() - head
+        top = figure.get_figheight() - HEAD
         for ladder in column:
             bottom = top - TITLE - ROW * len(ladder.rungs)
-            draw_ladder(figure, ladder, 0.06 + c * (width + gap), bottom, width, names_width, ends)
+            draw_ladder(figure, ladder, 0.06 + c * (width + GAP), bottom, width, names_width, ends)
             # Panels of the shorter column are spread over the height of the longer.
-            top = bottom - ticks - (max(needs) - needed) / max(1, len(column) - 1)
+            top = bottom - TICKS - (max(needs) - needed) / max(1, len(column) - 1)
         figure.axes[-1].set_xlabel("speed, CUB = 1", labelpad=1)
     alone = [l.document for l in found.values() if not l.by_cub]
     style.title(figure, f"The documents' kernels beside CUB on one {results.machine.gpu}",
                 "gain: speedup over the kernel that the step starts from; text: the document's own."
                 + (f" Of {', '.join(alone)} without CUB: the first kernel = 1." if alone else ""))
-    handles = {"measured": Line2D([], [], **NOW), "where the text's gains lead": Line2D([], [], **THEN),
-               "CUB, device time": Line2D([], [], **CUB_LOOK)}
-    if any(l.another_run for l in found.values()):
-        handles["CUB in another run"] = Line2D([], [], **ANOTHER_RUN)
-    handles["faster than only reading"] = Patch(**CEILING_LOOK)
-    style.legend(figure, [*handles.values()], [*handles], 0.05, ncols=len(handles))
+    another = {"CUB in another run": ANOTHER_RUN} if any(l.another_run for l in found.values()) else {}
+    style.legend(figure, {"measured": NOW, "where the text's gains lead": THEN, "CUB, device time": CUB_LOOK, **another,
+                          "faster than only reading": CEILING_LOOK}, 0.05)
     return figure

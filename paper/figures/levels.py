@@ -4,9 +4,9 @@ atomics over a second launch and over the host, at each size."""
 from __future__ import annotations
 
 import results as rs
-from figures import studies, style
-from figures.studies import Points
-from results import Contrast, Results
+from figures import style
+from figures.panels import PARITY_LOOK, by_size, draw_points, in_words, of_document
+from results import Results
 
 BLOCK = 256
 # gid, the contrasts' prefix, title, and whether x is the number of blocks, rather than of loads.
@@ -23,11 +23,11 @@ def blocks_of(loads: int, n: int) -> int:
     return -(-n // (BLOCK * loads))
 
 
-def by_loads(results: Results, prefix: str) -> dict[int, dict[int, Contrast]]:
-    """By size and loads a thread, which end a contrast's name."""
-    found: dict[int, dict[int, Contrast]] = {}
-    for c in results.contrasts_like(prefix):
-        found.setdefault(c.n, {})[int(c.name.removeprefix(prefix))] = c
+def by_loads(results: Results, prefix: str) -> dict[int, list[tuple]]:
+    """By size (loads a thread, gain, low, high); the loads end a contrast's name."""
+    found: dict[int, list[tuple]] = {}
+    for loads, c in results.contrasts_like(prefix):
+        found.setdefault(c.n, []).append((int(loads), c.value, c.low, c.high))
     return dict(sorted(found.items()))
 
 
@@ -37,39 +37,33 @@ def draw(results: Results):
     if not found:
         return None
     panels = [p for p in PANELS if p[0] in found]
-    sizes = sorted({n for lines in found.values() for n in lines})
-    looks = {n: dict(style.line_style(i, 0), markersize=2.8) for i, n in enumerate(sizes)}
+    looks = by_size(sorted({n for lines in found.values() for n in lines}), markersize=2.8)
     figure = style.sheet(HEAD + TALL + FOOT)
-    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(panels) - 1)) / len(panels)
-    for k, (gid, _, title, by_blocks) in enumerate(panels):
-        axes = style.place(figure, LEFT + k * (width + GAP), FOOT, width, TALL, gid)
-        xs, values = [], [1.0]
-        for n, of in found[gid].items():
-            at = {blocks_of(loads, n) if by_blocks else loads: c for loads, c in of.items()}
-            points = Points.at(at)
-            if gid == "loads":
-                points = Points.of([(1, 1.0, 1.0, 1.0), *points.rows()])
-            studies.draw_points(axes, points, label=str(n), **looks[n])
+    for (gid, _, title, by_blocks), axes in zip(panels, style.row(figure, list(found), FOOT, TALL, LEFT, RIGHT, GAP)):
+        drawn = []
+        for n, points in found[gid].items():
+            if by_blocks:
+                points = [(blocks_of(loads, n), *gain) for loads, *gain in points]
+            elif gid == "loads":
+                points = [(1, 1.0, 1.0, 1.0), *points]
+            draw_points(axes, points, label=str(n), **looks[n])
             if gid == "loads" and results.sm_count:
-                few = [row for row in points.rows() if blocks_of(int(row[0]), n) < results.sm_count]
-                axes.plot([r[0] for r in few], [r[1] for r in few], **dict(looks[n], linestyle="", markerfacecolor="white"), zorder=3)
-            xs += points.x
-            values += points.low + points.high
+                few = [(loads, gain) for loads, gain, *_ in points if blocks_of(loads, n) < results.sm_count]
+                axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
+            drawn += points
         axes.set_yscale("log")
-        axes.set_xlim(min(xs) / 1.4, max(xs) * 1.4)
-        style.power_of_two_axis(axes.xaxis, min(xs), max(xs))
+        style.size_axis(axes, [x for x, *_ in drawn], 1.4, label="blocks to add up" if by_blocks else "loads a thread")
         axes.margins(y=0.08)
         style.decade_axis(axes.yaxis)
-        if max(values) < 4 * min(values):
-            ticks = FINE if max(values) < 1.1 else COARSE
-            axes.set_yticks([t for t in ticks if min(values) < 1.01 * t and t < 1.01 * max(values)])
-        axes.axhline(1, **studies.PARITY_LOOK)
+        ends = [1.0, *(end for *_, low, high in drawn for end in (low, high))]
+        if max(ends) < 4 * min(ends):
+            ticks = FINE if max(ends) < 1.1 else COARSE
+            axes.set_yticks([t for t in ticks if min(ends) < 1.01 * t and t < 1.01 * max(ends)])
+        axes.axhline(1, **PARITY_LOOK)
         axes.set_title(title, loc="left", pad=3)
-        axes.set_xlabel("blocks to add up" if by_blocks else "loads a thread", labelpad=1)
-        if not k:
-            axes.set_ylabel("speedup", labelpad=2)
-    studies.legend_by_size(figure, looks)
-    document = studies.of_document("levels")
+    figure.axes[0].set_ylabel("speedup", labelpad=2)
+    style.legend(figure, in_words(looks), 0.21)
+    document = of_document("levels")
     style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",
                 f"{document['element_type']}, device time but where the title says, {rs.CACHE_LABELS[document['cache_state']]}")
     style.foot(figure, ("Hollow: fewer blocks than multiprocessors. " if results.sm_count else "")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 import results as rs
 from figures import style
-from figures.panels import L2_LOOK, LINE, PEAK_LOOK, draw_line, not_drawn
+from figures.panels import LINE, PEAK_LOOK, draw_line, l2_look, mark_l2, not_drawn
 from results import Results
+
+LEFT, RIGHT, GAP, HEAD, TALL, TICKS = 0.52, 0.06, 0.56, 0.46, 1.6, 0.4
 
 
 def draw(results: Results):
     """In every way of timing and state of the cache that limits.csv has: the throughput of only reading, its time beside
     that of an empty call, and how near to it the variant of that experiment comes."""
-    table = results.limits
-    assert table is not None
+    table = results.experiment("limits")
     types = sorted(set(table["element_type"]), key=lambda t: (t != "f32", t))
     which = dict(device="cuda", operation=str(table["operation"].iloc[0]), element_type=types[0])
     lines, others = [], []
@@ -27,28 +27,17 @@ def draw(results: Results):
                 lines.append((mode, state, harness, style.line_style(i, j)))
     if not lines:
         return None
-    sizes = np.concatenate([b["n"].to_numpy(float) for _, _, b, _ in lines])
-    peak, l2 = results.machine.peak_bytes_per_s, results.machine.l2_bytes
-
-    labels = [f"{rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS[state]}" for mode, state, _, _ in lines]
-    handles = [Line2D([], [], **look) for _, _, _, look in lines]
-    handles.append(Line2D([], [], color="black", linewidth=0.6))
-    labels.append("without marks: an empty call")
+    sizes = sorted({n for _, _, harness, _ in lines for n in harness["n"]})
+    peak = results.machine.peak_bytes_per_s
+    looks = {f"{rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS[state]}": look for mode, state, _, look in lines}
+    looks["without marks: an empty call"] = dict(color="black", linewidth=0.6)
     if peak:
-        handles.append(Line2D([], [], **PEAK_LOOK))
-        labels.append(f"theoretical peak, {peak / 1e12:.2f} TB/s")
-    if l2:
-        handles.append(Line2D([], [], **L2_LOOK))
-        labels.append(f"n that fills L2, {l2 / 2**20:.0f} MiB")
-    per_line = style.legend_columns(labels, style.TEXT_WIDTH - 0.1)
-
-    left, right, gap, top, height, ticks = 0.52, 0.06, 0.56, 0.46, 1.6, 0.4
-    foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
-    total = top + height + foot
-    width = (style.TEXT_WIDTH - left - right - 2 * gap) / 3
-    figure = style.sheet(total)
-    rate, time, share = (style.place(figure, left + k * (width + gap), foot, width, height, f"limits:{gid}")
-                         for k, gid in enumerate(("rate", "time", "share")))
+        looks[f"theoretical peak, {peak / 1e12:.2f} TB/s"] = PEAK_LOOK
+    looks |= l2_look(results.machine)
+    per_line = style.legend_columns(list(looks), style.TEXT_WIDTH - 0.1)
+    foot = TICKS + LINE * -(-len(looks) // per_line) + 0.28
+    figure = style.sheet(HEAD + TALL + foot)
+    rate, time, share = style.row(figure, ["limits:rate", "limits:time", "limits:share"], foot, TALL, LEFT, RIGHT, GAP)
     variant = next((s.variant for s in others if s.is_base), others[0].variant)
     for mode, state, harness, look in lines:
         n, read = harness["n"].to_numpy(float), harness["read"].to_numpy(float)
@@ -63,16 +52,12 @@ def draw(results: Results):
             # The program paired the share; its interval here is the time's, with the read ceiling's median as it is.
             value = p["share"].to_numpy(float)
             low, high = ((p["read"] / p[end]).to_numpy(float) for end in ("high", "low"))
-            draw_line(share, p["n"].to_numpy(float), value, np.clip(value - low, 0, None),
-                      np.clip(high - value, 0, None), label=f"{mode} {state}", **look)
+            draw_line(share, p["n"], value, low, high, label=f"{mode} {state}", **look)
     if peak:
         rate.axhline(peak / 1e12, **PEAK_LOOK)
     for axes in (rate, time, share):
-        if l2 and min(sizes) <= l2 / rs.ELEMENT_BYTES[types[0]] <= max(sizes):
-            axes.axvline(l2 / rs.ELEMENT_BYTES[types[0]], **L2_LOOK)
-        axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
-        style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes), every=8)
-        axes.set_xlabel("n (elements)", labelpad=1)
+        mark_l2(axes, results.machine, types[0], sizes)
+        style.size_axis(axes, sizes, every=8)
     for axes in (rate, time):
         axes.set_yscale("log")
         style.decade_axis(axes.yaxis)
@@ -83,7 +68,7 @@ def draw(results: Results):
                                (share, variant, "time of only reading / its own")):
         axes.set_title(title, loc="left", pad=4)
         axes.set_ylabel(label)
-    style.legend(figure, handles, labels, foot - ticks, 0.1, "upper left", ncols=per_line)
-    style.title(figure, f"{results.machine.gpu}: read ceiling and launch floor, {types[0]}", left=left)
+    style.legend(figure, looks, foot - TICKS, 0.1, "upper left", ncols=per_line)
+    style.title(figure, f"{results.machine.gpu}: read ceiling and launch floor, {types[0]}", left=LEFT)
     style.foot(figure, f"Marks: times; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", 0.1)
     return figure

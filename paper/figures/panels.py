@@ -1,4 +1,4 @@
-"""What several figures share: which series stand in which panel, how they are named, and how lines are drawn.
+"""What several figures share: the documents' own problems, looks with a meaning, and how points and lines are drawn.
 
 No figure names a variant: a variant that appears in the CSV appears here, in the panel of its id's prefix. No panel
 mixes timing modes without saying so in its title or legend. Only points with status ok are drawn; the others are
@@ -15,41 +15,82 @@ import results as rs
 from figures import style
 from results import Series
 
-GIGA = 1e9
+GIGA, MICRO = 1e9, 1e6
 ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
 LINE = 0.135  # inches: the height of one line of text or legend
 
-
-def not_drawn(all_series: list[Series]) -> str:
-    """"Not drawn: 12 points refused, 1 wrong.", or nothing."""
-    counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
-    if not counts:
-        return ""
-    words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.statuses if counts[s]]
-    return f"Points not drawn: {', '.join(words)}."
-
-
-def bandwidth(series: Series) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """n, GB/s, and the distances down and up to the confidence interval's ends. NaN where a point is not ok, so
-    that no line is drawn across what was not measured."""
-    p = series.points
-    value = (p["bytes"] / p["time"] / GIGA).to_numpy()
-    down = value - (p["bytes"] / p["high"] / GIGA).to_numpy()
-    up = (p["bytes"] / p["low"] / GIGA).to_numpy() - value
-    return p["n"].to_numpy(dtype=float), value, np.clip(down, 0, None), np.clip(up, 0, None)
-
-
-def draw_line(axes, x, y, down, up, **look) -> None:
-    if np.isfinite(down).any():
-        axes.errorbar(x, y, yerr=[np.nan_to_num(down), np.nan_to_num(up)], elinewidth=0.5, capsize=0, **look)
-    else:
-        axes.plot(x, y, **look)
-
-
+PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
 PEAK_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
 FLOOR_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (3, 2)), zorder=1.2)
-L2_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
 CEILING_LOOK = dict(facecolor=style.CEILING_COLOR, edgecolor=style.CEILING_EDGE, linewidth=0.7, zorder=0.6)
+
+
+def of_document(document: str) -> dict:
+    """Operation, type, timing mode and so on in which the document's claims are judged."""
+    return {"device": "cuda", **rs.claims()["documents"][document]}
+
+
+def not_drawn(all_series: list[Series]) -> str:
+    """"Points not drawn: 12 refused, 1 wrong.", or nothing."""
+    counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
+    words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.statuses if counts[s]]
+    return f"Points not drawn: {', '.join(words)}." if words else ""
+
+
+def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
+    """Marks from (x, value, low, high), joined if the look has a line, each with its interval where it has one. A NaN
+    value breaks the line, so that none goes across what was not measured."""
+    if not len(points):
+        return
+    x, value, low, high = np.array(sorted(points), float).T
+    errors = np.nan_to_num(np.clip([value - low, high - value], 0, None))
+    if vertical:
+        axes.errorbar(x, value, yerr=errors, elinewidth=elinewidth, **look)
+    else:
+        axes.errorbar(value, x, xerr=errors, elinewidth=elinewidth, **look)
+
+
+def draw_line(axes, x, value, low, high, **look) -> None:
+    draw_points(axes, list(zip(x, value, low, high)), elinewidth=0.5, **look)
+
+
+def speedup_rows(axes, names: list[str], label: str = "speedup") -> None:
+    """A row for each name, from the top down, beside a logarithmic axis whose limits are set; a line where it is 1."""
+    style.decade_axis(axes.xaxis)
+    axes.axvline(1, **PARITY_LOOK)
+    axes.set_xlabel(label, labelpad=1)
+    name_rows(axes, names)
+
+
+def name_rows(axes, names: list[str]) -> None:
+    """A row for each name, from the top down."""
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(False, axis="y")
+
+
+def by_size(sizes, **look) -> dict[int, dict]:
+    """The look of each n."""
+    return {n: style.line_style(i, 0) | look for i, n in enumerate(sizes)}
+
+
+def in_words(looks: dict[int, dict]) -> dict[str, dict]:
+    """The same for a legend."""
+    return {f"n = {rs.power_label(n)}": look for n, look in looks.items()}
+
+
+def l2_look(machine) -> dict[str, dict]:
+    """What a legend says of mark_l2's line; nothing where the size of L2 is not known."""
+    return {f"n that fills L2, {machine.l2_bytes / 2**20:.0f} MiB": DOTTED_LOOK} if machine.l2_bytes else {}
+
+
+def mark_l2(axes, machine, element_type: str, sizes) -> None:
+    """A line where L2 is full, if that is among the sizes."""
+    n = (machine.l2_bytes or 0) / rs.ELEMENT_BYTES[element_type]
+    if min(sizes) <= n <= max(sizes):
+        axes.axvline(n, **DOTTED_LOOK)
 
 
 def shade_above(axes, n, value) -> None:
@@ -57,10 +98,3 @@ def shade_above(axes, n, value) -> None:
     known = np.isfinite(value)
     axes.fill_between(n[known], value[known], ABOVE, color=style.CEILING_COLOR, linewidth=0, zorder=0.5)
     axes.plot(n[known], value[known], color=style.CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")
-
-
-def draw_harness_calls(axes, harness) -> None:
-    """Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call."""
-    n, size = harness["n"].to_numpy(float), harness["bytes"].to_numpy(float)
-    shade_above(axes, n, size / harness["read"].to_numpy(float) / GIGA)
-    axes.plot(n, size / harness["floor"].to_numpy(float) / GIGA, gid="floor", **FLOOR_LOOK)

@@ -4,18 +4,17 @@ alone are, and their calls until the result is in host memory, at each n."""
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 import results as rs
-from figures import studies, style
-from figures.studies import Points
+from figures import style
+from figures.panels import by_size, draw_points, in_words, speedup_rows
 from results import Results
 
-PANELS = (("replay", "kernels alone: a captured call, replayed"), ("end_to_end", "the call, until its result is on the host"))
+PANELS = {"replay": "kernels alone: a captured call, replayed", "end_to_end": "the call, until its result is on the host"}
 OURS = "tuned/sum"
 SLOWEST = 1 / 40  # as fast as CUB; calls that are slower are named below rather than drawn
-ROW = 0.23
+ROW, RIGHT, HEAD, FOOT, GAP = 0.23, 0.1, 0.62, 0.78, 0.14
 
 
 def draw(results: Results, element_type: str = "f32"):
@@ -24,42 +23,40 @@ def draw(results: Results, element_type: str = "f32"):
     if table is None:
         return None
     table = table[(table["element_type"] == element_type) & (table["status"] == "ok") & table["speedup"].notna()
-                  & (table["cache_state"] == "cold_dirty") & table["timing_mode"].isin([mode for mode, _ in PANELS])
+                  & (table["cache_state"] == "cold_dirty") & table["timing_mode"].isin(PANELS)
                   & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])
     drawn = table[~table["variant"].isin(slow)]
     if drawn.empty:
         return None
     # The fastest calls at the smallest size first, ours above all.
-    first = drawn[drawn["timing_mode"] == PANELS[-1][0]].sort_values("n").groupby("variant")["speedup"].first()
+    first = drawn[drawn["timing_mode"] == "end_to_end"].sort_values("n").groupby("variant")["speedup"].first()
     names = sorted(set(drawn["variant"]), key=lambda v: (v != OURS, -first.get(v, 0), v))
-    sizes = sorted(set(drawn["n"]))
-    left, right, top, foot, gap = 0.1 + max(map(style.text_width, names)), 0.1, 0.62, 0.78, 0.14
-    height = ROW * len(names)
-    width = (style.TEXT_WIDTH - left - right - gap) / 2
-    figure = style.sheet(top + height + foot)
-    looks = {n: dict(style.line_style(i, 0), linestyle="", markersize=3.2) for i, n in enumerate(sizes)}
-    for k, (mode, words) in enumerate(PANELS):
-        axes = style.place(figure, left + k * (width + gap), foot, width, height, f"peers:{mode}")
+    looks = by_size(sorted(set(drawn["n"])), linestyle="", markersize=3.2)
+    tall = ROW * len(names)
+    figure = style.sheet(HEAD + tall + FOOT)
+    left = 0.1 + max(map(style.text_width, names))
+    panels = style.row(figure, [f"peers:{mode}" for mode in PANELS], FOOT, tall, left, RIGHT, GAP)
+    for axes, (mode, words) in zip(panels, PANELS.items()):
         axes.set_xscale("log")
         of = drawn[drawn["timing_mode"] == mode]
-        for i, n in enumerate(sizes):
+        for i, (n, look) in enumerate(looks.items()):
             rows = of[of["n"] == n]
-            points = [(names.index(v) + 0.13 * (i - (len(sizes) - 1) / 2), s, low, high) for v, s, low, high in
-                      zip(rows["variant"], rows["speedup"], rows["speedup_ci_low"], rows["speedup_ci_high"])]
-            studies.draw_points(axes, Points.of(points), vertical=False, label=str(n), **looks[n])
+            at = rows["variant"].map(names.index) + 0.13 * (i - (len(looks) - 1) / 2)
+            points = zip(at, rows["speedup"], rows["speedup_ci_low"], rows["speedup_ci_high"])
+            draw_points(axes, list(points), vertical=False, label=str(n), **look)
         for y, name in enumerate(names):
             if name not in set(of["variant"]):
-                axes.text(0.02, (len(names) - 0.5 - y) / len(names), "cannot be captured", transform=axes.transAxes, va="center", color=style.MARK_COLOR)
+                axes.text(0.02, (len(names) - 0.5 - y) / len(names), "cannot be captured", transform=axes.transAxes,
+                          va="center", color=style.MARK_COLOR)
             axes.axhline(y + 0.5, color="#DDDDDD", linewidth=0.4, zorder=0.5)
         axes.set_xlim(min(0.9, np.nanmin(of["speedup_ci_low"])) / 1.1, max(1.1, np.nanmax(of["speedup_ci_high"])) * 1.1)
-        studies.speedup_rows(axes, names if k == 0 else [""] * len(names), "speed, CUB called from C++ = 1")
+        speedup_rows(axes, names if axes is panels[0] else [""] * len(names), "speed, CUB called from C++ = 1")
         axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if axes.get_xlim()[0] < 0.2 else (1, 3, 4, 5, 7)))
         axes.set_title(words, loc="left", pad=3)
     style.title(figure, f"Sums that Python users call, on one {results.machine_of('peers.csv').gpu}",
                 f"{element_type}, {rs.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
-    style.legend(figure, [Line2D([], [], **looks[n]) for n in sizes], [f"n = {rs.power_label(n)}" for n in sizes], 0.24,
-                 ncols=len(sizes))
+    style.legend(figure, in_words(looks), 0.24)
     largest = table.sort_values(["n", "time_median_s"], ascending=[False, True]).groupby("variant").first()
     told = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {rs.power_label(r['n'])}"
                      for name, r in largest.loc[sorted(slow)].iterrows())

@@ -49,8 +49,7 @@ def draw(results: Results):
     releases = sorted({*steps["from"], *steps["to"]}, key=number)
     types = [t for t in TYPES if (steps["element_type"] == t).any()]
     tall = CELL * (len(releases) - 1)
-    height = HEAD + tall + FOOT
-    figure = style.sheet(height)
+    figure = style.sheet(HEAD + tall + FOOT)
     few = sorted(set.intersection(*(set(steps.loc[steps["element_type"] == t, "n"]) for t in types)))
     of_f32 = [("f32", n) for n in sorted(steps.loc[steps["element_type"] == "f32", "n"].unique())]
     of_all = [(t, n) for t in types for n in few]
@@ -58,7 +57,7 @@ def draw(results: Results):
     left = LEFT
     for gid, columns in (("f32", of_f32), ("types", of_all)):
         width = room * len(columns) / (len(of_f32) + len(of_all))
-        axes = style.place(figure, left, height - HEAD - tall, width, tall, f"steps:{gid}")
+        axes = style.place(figure, left, FOOT, width, tall, f"steps:{gid}")
         image = draw_steps(axes, steps, releases, columns)
         if gid == "f32":
             marks = [k for k, (_, n) in enumerate(columns) if round(np.log2(n)) % 8 == 2]

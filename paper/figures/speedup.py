@@ -7,7 +7,7 @@ import numpy as np
 
 import results as rs
 from figures import style
-from figures.panels import FLOOR_LOOK, L2_LOOK, shade_above
+from figures.panels import FLOOR_LOOK, mark_l2, shade_above
 from results import Results, Series
 
 # Each line's marker, so that it can be told without colour.
@@ -112,7 +112,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     rights = [LABEL_LEFT + 0.04 + max(map(style.text_width, [*(s.variant for _, s, _ in lines if s.mode == mode),
                                                             "read ceiling", "an empty call"])) for mode in modes]
     width = (style.TEXT_WIDTH - left * len(modes) - sum(rights)) / len(modes)
-    l2, few, x, pairs = results.machine.l2_bytes, False, left, []
+    few, x, pairs = False, left, []
     for mode, right in zip(modes, rights):
         of = [l for l in lines if l[1].mode == mode]
         suffix = "" if mode == "device" else ":end_to_end"
@@ -130,22 +130,19 @@ def draw(results: Results, element_type: str, n: int = 2**28):
         if len(reading):
             most = max(most, reading["ratio"].max())
             shade_above(upper, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
-        upper.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
+        style.size_axis(upper, sizes, label="")
+        lower.set_xlabel("n (elements)", labelpad=1)
         pairs.append((upper, lower, [*ends, (sizes[-1], 1.0, "CUB", "black")], draw_times(lower, base, harness, mode), sizes, most))
         upper.set_title(WHOLE[mode], loc="left", pad=3)
-        l2_n = l2 / rs.ELEMENT_BYTES[element_type] if l2 else None
-        if l2_n and min(sizes) <= l2_n <= max(sizes):
-            for axes in (upper, lower):
-                axes.axvline(l2_n, **L2_LOOK)
+        for axes in (upper, lower):
+            mark_l2(axes, results.machine, element_type, sizes)
         x += width + right + left
     most = max(p[-1] for p in pairs)
     for k, (upper, lower, ends, times, sizes, _) in enumerate(pairs):
         upper.set_ylim(0, 1.35 * most)
         lower.set_yscale("log")
         style.decade_axis(lower.yaxis)
-        style.power_of_two_axis(upper.xaxis, min(sizes), max(sizes))
         upper.tick_params(labelbottom=False)
-        lower.set_xlabel("n (elements)", labelpad=1)
         if not k:
             upper.set_ylabel("speedup, t(CUB) / t")
             lower.set_ylabel("time (µs)")
@@ -158,6 +155,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
                 f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. The kernel of each document that is "
                 f"fastest at {rs.power_label(n)}, on the right if its calls finish on the host.", left=0.1)
     bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
+    l2 = results.machine.l2_bytes
     dotted = f" Dotted: L2 is full, {l2 / 2**20:.0f} MiB." if l2 else ""
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, bands + dotted + squares, 0.1)

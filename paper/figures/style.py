@@ -12,6 +12,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.font_manager import FontProperties  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+from matplotlib.patches import Patch  # noqa: E402
 from matplotlib.textpath import text_to_path  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
@@ -71,9 +73,12 @@ def library_style(group: str, settings_index: int) -> dict:
     return {"color": color_of(group), "linestyle": dashes, "linewidth": 1.3, "zorder": 1.9}
 
 
-def power_of_two_axis(axis, low: float, high: float, every: int = 4) -> None:
-    """A logarithmic axis labelled 2^10, 2^14, ..., ticked at every second power."""
-    axis.axes.set_xscale("log", base=2)
+def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n (elements)") -> None:
+    """A logarithmic x that ends so many times beyond these sizes, labelled 2^10, 2^14, ..., ticked at every second power."""
+    low, high, axis = min(sizes), max(sizes), axes.xaxis
+    axes.set_xlabel(label, labelpad=1)
+    axes.set_xlim(low / beyond, high * beyond)
+    axes.set_xscale("log", base=2)
     first, last = math.floor(math.log2(low)), math.ceil(math.log2(high))
     start = first + (-first) % 2
     axis.set_major_locator(FixedLocator([2.0**k for k in range(start, last + 1, every)]))
@@ -129,6 +134,12 @@ def place(figure, left: float, bottom: float, width: float, height: float, gid: 
     return axes
 
 
+def row(figure, gids: list[str], bottom: float, height: float, left: float, right: float, gap: float) -> list:
+    """Axes of one width side by side, at inches from the figure's edges."""
+    width = (figure.get_figwidth() - left - right - gap * (len(gids) - 1)) / max(1, len(gids))
+    return [place(figure, left + k * (width + gap), bottom, width, height, gid) for k, gid in enumerate(gids)]
+
+
 def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
     """The figure's bold first line, smaller where a long name would reach beyond the edge, and what is said below it in one
     or more lines."""
@@ -141,11 +152,15 @@ def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
         figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
 
 
-def legend(figure, handles: list, labels: list[str], bottom: float, left: float = 0.06, loc: str = "lower left",
-           **more) -> None:
+def handles(looks: dict[str, dict]) -> list:
+    """For a legend: lines, or patches where the look has a face."""
+    return [Patch(**look) if "facecolor" in look else Line2D([], [], **look) for look in looks.values()]
+
+
+def legend(figure, looks: dict[str, dict], bottom: float, left: float = 0.06, loc: str = "lower left", **more) -> None:
     """The figure's own, at inches from the lower left corner."""
     width, height = figure.get_size_inches()
-    figure.legend(handles, labels, loc=loc, bbox_to_anchor=(left / width, bottom / height), **more)
+    figure.legend(handles(looks), list(looks), loc=loc, bbox_to_anchor=(left / width, bottom / height), **{"ncols": len(looks)} | more)
 
 
 def foot(figure, text: str, left: float = 0.06) -> None:

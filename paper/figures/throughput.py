@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 import results as rs
 from figures import style
-from figures.panels import FLOOR_LOOK, L2_LOOK, draw_line, not_drawn
+from figures.panels import FLOOR_LOOK, PARITY_LOOK, draw_line, l2_look, mark_l2, not_drawn
 from figures.speedup import LABEL_LEFT, label_ends
-from figures.studies import PARITY_LOOK
 from results import Results, Series
 
 LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
@@ -59,8 +57,7 @@ class Panel:
     def draw(self, axes) -> None:
         axes.set_yscale("log")
         for s, n, value, low, high in self.lines:
-            draw_line(axes, n, value, value - np.fmin(low, value), np.fmax(high, value) - value, label=s.name,
-                      **self.looks[s.name] | dict(markersize=2.4))
+            draw_line(axes, n, value, low, high, label=s.name, **self.looks[s.name] | dict(markersize=2.4))
         axes.plot(*self.floor, gid="floor", **FLOOR_LOOK)
         axes.axhline(1, **PARITY_LOOK)
         for n in self.own_sizes:
@@ -85,35 +82,27 @@ def draw(results: Results, element_type: str):
     width = (style.TEXT_WIDTH - EDGE - sum(LEFT + LABEL_LEFT + 0.04 + w for w in names)) / len(names)
     sizes = [n for p in panels for _, n, *_ in p.lines for n in n]
     values = np.concatenate([v[np.isfinite(v)] for p in panels for _, _, v, *_ in p.lines])
-    l2 = results.machine.l2_bytes
-    l2_n = l2 / rs.ELEMENT_BYTES[element_type] if l2 else None
     low = max(0.7 * min(values), LEAST)
     for r, row in enumerate(rows):
         x, bottom = LEFT, FOOT + (len(rows) - 1 - r) * (TITLE + PLOT + GAP)
         for k, panel in enumerate(row):
             axes = style.place(figure, x, bottom, width, PLOT, f"throughput:{panel.group}")
             panel.draw(axes)
-            axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
-            style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes))
+            below = r + 1 < len(rows) and k < len(rows[r + 1])
+            style.size_axis(axes, sizes, label="" if below else "n (elements)")
+            axes.tick_params(labelbottom=not below)
             axes.set_ylim(low, 1.4 * max(1.0, *values))
             style.decade_axis(axes.yaxis)
-            if l2_n and min(sizes) <= l2_n <= max(sizes):
-                axes.axvline(l2_n, **L2_LOOK)
+            mark_l2(axes, results.machine, element_type, sizes)
             label_ends(axes, panel.ends(low), PLOT)
-            below = r + 1 < len(rows) and k < len(rows[r + 1])
-            axes.tick_params(labelbottom=not below)
-            if not below:
-                axes.set_xlabel("n (elements)", labelpad=1)
             if not k:
                 axes.set_ylabel("share of the read ceiling", labelpad=2)
             x += width + LABEL_LEFT + 0.04 + names[k] + LEFT
-    marks = {"document's own n": Line2D([], [], **OWN_MARKER)} if any(p.own_sizes for p in panels) else {}
-    if l2_n:
-        marks[f"n that fills L2, {l2 / 2**20:.0f} MiB"] = Line2D([], [], **L2_LOOK)
-    floors = np.concatenate([p.floor[1] for p in panels])
-    if np.isfinite(floors).any():
-        marks["an empty call"] = Line2D([], [], **FLOOR_LOOK)
-    style.legend(figure, list(marks.values()), list(marks), figure.get_figheight() - 0.24, 0.06, "upper left", ncols=max(1, len(marks)))
+    marks = {"document's own n": OWN_MARKER} if any(p.own_sizes for p in panels) else {}
+    marks |= l2_look(results.machine)
+    if np.isfinite(np.concatenate([p.floor[1] for p in panels])).any():
+        marks["an empty call"] = FLOOR_LOOK
+    style.legend(figure, marks, figure.get_figheight() - 0.24, 0.06, "upper left", ncols=max(1, len(marks)))
     style.title(figure, f"{results.machine.gpu}: {element_type}, {rs.CACHE_LABELS['cold_dirty']}; a kernel that only reads = 1")
     everything = {(s.variant, s.settings, s.operation, s.mode): s for p in panels for s in p.series}.values()
     style.foot(figure, f"Bars: 95 % intervals. Lines that leave the axis are named at its edge. {not_drawn(list(everything))}")

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
 import goals
 import results as rs
 from figures import style
-from figures.studies import PARITY_LOOK
+from figures.panels import PARITY_LOOK
 from results import Results
 
 TYPES = ("f32", "i32", "f64")
@@ -38,13 +37,11 @@ def draw(results: Results):
         return None
     ours = rows[rows["variant"] == "tuned/sum"]
     figure = style.sheet(HEAD + len(types) * ROW + (len(types) - 1) * BETWEEN + FOOT)
-    width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP) / 2
     ends = min(0.9, ours["speedup_ci_low"].min()) - 0.03, max(1.1, ours["speedup_ci_high"].max()) * 1.03
     least = rows.loc[rows["timing_mode"] == "device", "share_of_read_ceiling"].min()
     for i, t in enumerate(types):
         bottom = FOOT + (len(types) - 1 - i) * (ROW + BETWEEN)
-        speed, share = (style.place(figure, LEFT + k * (width + GAP), bottom, width, ROW, f"{gid}:{t}")
-                        for k, gid in enumerate(("speedup", "share")))
+        speed, share = style.row(figure, [f"speedup:{t}", f"share:{t}"], bottom, ROW, LEFT, RIGHT, GAP)
         for gid, _, way, start, k in WAYS:
             draw_sizes(speed, found.get(("tuned/sum", way, start, t)), gid, "speedup", look_of(k))
         for variant, label, color, marker in SHARES:
@@ -56,19 +53,15 @@ def draw(results: Results):
         share.set_ylabel("of the ceiling", labelpad=2)
         for axes in (speed, share):
             axes.axhline(1, **PARITY_LOOK)
-            axes.set_xlim(ours["n"].min() / 1.5, ours["n"].max() * 1.5)
-            style.power_of_two_axis(axes.xaxis, ours["n"].min(), ours["n"].max())
+            style.size_axis(axes, ours["n"], 1.5, label="n (elements)" if t == types[-1] else "")
             axes.tick_params(labelbottom=t == types[-1])
-            if t == types[-1]:
-                axes.set_xlabel("n (elements)", labelpad=1)
-    of_ways = [w for w in WAYS if any(("tuned/sum", w[2], w[3], t) in found for t in types)]
-    top = figure.get_figheight() - 0.27
-    style.legend(figure, [Line2D([], [], markersize=3, **look_of(k)) for *_, k in of_ways], [words for _, words, *_ in of_ways],
-                 top, LEFT, "upper left", ncols=2)
-    style.legend(figure, [*(Line2D([], [], color=c, marker=m, markersize=3, linewidth=0.8) for *_, c, m in SHARES),
-                          Line2D([], [], **between_look(dict(color=style.MARK_COLOR, marker="o")))],
-                 [*(label for _, label, *_ in SHARES), "open marks: not a power of two"], top, LEFT + width + GAP,
-                 "upper left", ncols=3)
+    ways = {words: dict(look_of(k), markersize=3) for _, words, way, start, k in WAYS
+            if any(("tuned/sum", way, start, t) in found for t in types)}
+    top, right = figure.get_figheight() - 0.27, (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
+    style.legend(figure, ways, top, LEFT, "upper left", ncols=2)
+    shares = {label: dict(color=c, marker=m, markersize=3, linewidth=0.8) for _, label, c, m in SHARES}
+    between = between_look(dict(color=style.MARK_COLOR, marker="o"))
+    style.legend(figure, shares | {"open marks: not a power of two": between}, top, right, "upper left")
     style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}", left=LEFT)
     style.foot(figure, "Left: CUB's time over its own, with 95 % intervals. Right: time of a kernel that only reads over "
                        f"theirs, L2 cold and dirty.\n{below_parity(ours)}", left=LEFT)

@@ -315,7 +315,7 @@ def test_contrasts_are_found_by_name_size_and_type(folder):
     assert (own.n, large.n) == (2**20, 2**28) and (own.value, own.low, own.high) == (3, pytest.approx(2.97), pytest.approx(3.03))
     assert own.enough and own.experiment == "squares" and own.pairs == 1
     assert results.contrast("S2", 2**28).reason == "lacking" and "no such row" in results.contrast("S1", 2**20, "f64").reason
-    assert [c.name for c in results.contrasts_like("S")] == ["S1", "S1"]
+    assert [(rest, c.name) for rest, c in results.contrasts_like("S")] == [("1", "S1")] * 2
     for ask in (lambda: results.contrast("S99"), lambda: results.contrasts_like("nothing.")):
         with pytest.raises(KeyError, match="contrasts.json has no contrast"):
             ask()
