@@ -12,7 +12,7 @@ import gzip
 import json
 import math
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -116,6 +116,14 @@ def place(kind: str, group: str) -> tuple:
     return KINDS.index(kind), DOCUMENTS.index(group) if group in DOCUMENTS else len(DOCUMENTS), group
 
 
+def where_is(table: pd.DataFrame, **values) -> pd.DataFrame:
+    """The rows that have these values; of several, any of them."""
+    kept = pd.Series(True, table.index)
+    for column, value in values.items():
+        kept &= table[column].isin(value) if isinstance(value, (list, tuple, set)) else table[column] == value
+    return table[kept]
+
+
 def groups(table: pd.DataFrame, *kinds: str) -> list[str]:
     """Those of a table's variants, or the catalogue's, of these kinds."""
     found = set(zip(table["kind"], table["group"]))
@@ -165,40 +173,37 @@ def stored(path: Path) -> Path:
     return compressed if not path.exists() and compressed.exists() else path
 
 
-def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of one CSV file, each row whole; ResultsError otherwise."""
+def read_words(path: Path) -> pd.DataFrame:
+    """One CSV file, every field text and each row whole; ResultsError otherwise. No field holds a line end."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
     except FileNotFoundError:
         raise ResultsError(f"{path} does not exist: {remedy(path)}, or name another folder")
-    except (EOFError, OSError, zlib.error) as error:
-        raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
     except UnicodeDecodeError:
         raise ResultsError(f"{path} is not UTF-8 text: is it a reductio CSV?")
+    except (EOFError, OSError, zlib.error) as error:
+        raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
     if not text.strip():
         raise ResultsError(f"{path} is empty: {remedy(path)}")
-
-    resume = "it was cut while being written" + (f": {remedy(path)}" if path.name in MADE_BY else
-                                                 "; finish it with `reductio run ... --resume`, or delete that row")
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
-    rows = []
+    cut = "it was cut while being written" + (f": {remedy(path)}" if path.name in MADE_BY else
+                                              "; finish it with `reductio run ... --resume`, or delete that row")
+    reader = csv.reader(text.splitlines(), strict=True)
     try:
-        header = next(reader)
-        for row in reader:
-            if len(row) != len(header):
-                what = resume if len(row) < len(header) else "it has too many; was the file edited by hand?"
-                raise ResultsError(f"{path}:{reader.line_num}: row has {len(row)} of {len(header)} fields: {what}")
-            rows.append(row)
+        header, *rows = reader
     except csv.Error as error:
         at_end = reader.line_num >= text.count("\n")
-        raise ResultsError(f"{path}:{reader.line_num}: {resume if at_end else error}")
+        raise ResultsError(f"{path}:{reader.line_num}: {cut if at_end else error}")
+    for line, row in enumerate(rows, 2):
+        if len(row) != len(header):
+            what = cut if len(row) < len(header) else "it has too many; was the file edited by hand?"
+            raise ResultsError(f"{path}:{line}: row has {len(row)} of {len(header)} fields: {what}")
     if not text.endswith("\n"):
         # The last field may have lost its tail without the count of fields showing it.
-        raise ResultsError(f"{path}:{reader.line_num}: last row has no line end: {resume}")
+        raise ResultsError(f"{path}:{reader.line_num}: last row has no line end: {cut}")
     if not rows:
         raise ResultsError(f"{path} has a header but no rows: {remedy(path)}")
-    return header, rows
+    return pd.DataFrame(rows, columns=header, dtype=str)
 
 
 def refuse_lacking(path: Path, missing: list[str]) -> None:
@@ -210,26 +215,25 @@ def refuse_lacking(path: Path, missing: list[str]) -> None:
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers and words as
     the columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
-    header, rows = read_rows(path)
+    table = read_words(path)
     if "schema_version" in columns.names:
-        if "schema_version" not in header:
+        if "schema_version" not in table:
             raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
-        versions = sorted({row[header.index("schema_version")] for row in rows})
+        versions = sorted(table["schema_version"].unique())
         if versions != [SCHEMA_VERSION]:
-            found = ", ".join(repr(v) for v in versions)
-            raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
+            raise ResultsError(f"{path} has schema_version {', '.join(map(repr, versions))}, these figures read {SCHEMA_VERSION!r}: "
                                f"{remedy(path)} with this revision, or draw with the revision that wrote it")
-    refuse_lacking(path, [c for c in columns.names if c not in header and c not in columns.optional])
-    table = pd.DataFrame(rows, columns=header, dtype=str)
-    table = table.assign(**{c: "" for c in columns.optional if c not in header})
+    refuse_lacking(path, [c for c in columns.names if c not in table and c not in columns.optional])
+    lacking = [c for c in columns.optional if c not in table]
+    table = table.assign(**dict.fromkeys(lacking, ""))
 
     def refuse(column: str, bad: pd.Series, wanted: str) -> None:
         if bad.any():
-            i = bad.idxmax()  # no field holds a line end
+            i = bad.idxmax()
             raise ResultsError(f"{path}:{i + 2}: {column} is {table[column][i]!r}, not {wanted}: {remedy(path)}")
 
     for column, words in columns.words.items():
-        if column in header:
+        if column not in lacking:
             refuse(column, ~table[column].isin(words), f"one of {', '.join(words)}")
     for column in columns.numbers:
         numbers = pd.to_numeric(table[column], errors="coerce")
@@ -275,9 +279,8 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
 
 def read_any(path: Path) -> pd.DataFrame:
     """A CSV that is no experiment's: columns that hold numbers alone are numbers."""
-    header, rows = read_rows(path)
-    table = pd.DataFrame(rows, columns=header, dtype=str)
-    for column in header:
+    table = read_words(path)
+    for column in table:
         given, numbers = table[column] != "", pd.to_numeric(table[column], errors="coerce")
         if given.any() and numbers.notna().equals(given):
             table[column] = numbers
@@ -305,27 +308,15 @@ def twin(settings: str) -> str:
     return settings.replace("finish=host-pinned", "finish=host")
 
 
-def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
-    """models.csv, whose fits must be of the runs that `points` hold: fits of other times must not stand beside them."""
-    table = read_table(path, MODELS)
-    for of_experiment in points:
-        experiment = of_experiment["experiment"].iloc[0]
-        there = set(table.loc[table["experiment"] == experiment, "run_id"])
-        if not there <= set(of_experiment["run_id"]):
-            raise ResultsError(f"{path} is of another run of {experiment} than the rows beside it: "
-                               f"run `reductio models {path.parent}` again")
-    return table
-
-
 CATALOG = "thread block grid operations document_n group kind base_of default_settings".split()  # what is read of it
 
 
 def read_catalog(path: Path) -> pd.DataFrame:
     """catalog.csv by variant, every field text, `group` as figures name it; an empty table if there is none. Only
     `variant` is required: what no catalogue tells is its user's own."""
-    header, rows = read_rows(path) if path.exists() else (["variant"], [])
-    refuse_lacking(path, [] if "variant" in header else ["variant"])
-    table = pd.DataFrame(rows, columns=header, dtype=str).drop_duplicates("variant", keep="last").set_index("variant")
+    table = read_words(path) if path.exists() else pd.DataFrame(columns=["variant"], dtype=str)
+    refuse_lacking(path, [] if "variant" in table else ["variant"])
+    table = table.drop_duplicates("variant", keep="last").set_index("variant")
     table = table.assign(**{c: "" for c in CATALOG if c not in table})
     table["kind"] = table["kind"].replace("", "yours")
     table["group"] = table.index.str.partition("/").get_level_values(0) if len(table) else ""
@@ -458,8 +449,7 @@ class Results:
         variant, _, settings = call.partition(":")
         where |= {"variant": variant} if variant else {}
         refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in found])
-        for column, value in where.items():
-            found = found[found[column] == value]
+        found = where_is(found, **where)
         for pair in filter(None, settings.split(",")):
             found = found[(";" + found["settings"] + ";").str.contains(f";{pair};", regex=False)]
         return found
@@ -519,20 +509,15 @@ class Results:
         return self.experiment("cpu")
 
     @property
-    def limits(self) -> pd.DataFrame | None:
-        return self.experiment("limits")
-
-    @property
-    def timing(self) -> pd.DataFrame | None:
-        return self.experiment("timing")
-
-    @property
     def models(self) -> pd.DataFrame | None:
-        def read(path: Path) -> pd.DataFrame:
-            there = [self.experiment(name) for name in ("comparison", "limits", "timing")]
-            return read_models(path, [table for table in there if table is not None])
-
-        return self._once("models.csv", read)
+        """Fits, which must be of the runs that are here: fits of other times must not stand beside them."""
+        table = self.table("models.csv", MODELS)
+        for experiment in ("comparison", "limits", "timing") if table is not None else ():
+            there, rows = set(table.loc[table["experiment"] == experiment, "run_id"]), self.experiment(experiment)
+            if rows is not None and not there <= set(rows["run_id"]):
+                raise ResultsError(f"{self.file('models.csv')} is of another run of {experiment} than the rows beside it: "
+                                   f"run `reductio models {self.folder}` again")
+        return table
 
     @property
     def probes(self) -> pd.DataFrame | None:
@@ -607,9 +592,10 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
                            f"`reductio run cpu`, and name the folder that it writes to")
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
-    for part in ("machine", "cpu_machine", "catalog", "comparison", "cpu", "limits", "timing", "models", "contrasts",
-                 "verdicts", "probes", "beside"):
+    for part in ("machine", "cpu_machine", "catalog", "models", "contrasts", "verdicts", "probes", "beside"):
         getattr(results, part)
+    for experiment in ("comparison", "cpu", "limits", "timing"):
+        results.experiment(experiment)
     return results
 
 
@@ -618,27 +604,23 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
 
 @dataclass(eq=False)
 class Series:
-    """One line of a figure: one variant with one choice of settings, and one seed, caller and context, along n."""
+    """One line of a figure: one variant with one choice of settings, and one seed and context, along n."""
 
+    mode: str          # "device_part", or a timing mode
+    points: pd.DataFrame  # the rows by n, with the columns of renamed(); NaN times where status is not ok
     variant: str
     settings: str
+    words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
     operation: str
     element_type: str
-    mode: str          # "device_part", or a timing mode; "time" of "clock" is in cycles, of all others in s
-    cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
-    words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    # By n: n, time, low, high, share, bytes, status, reason, run_id, speedup and the like as in the CSV; NaN times
-    # where status is not ok.
-    points: pd.DataFrame
-    seed: int = 1      # of the data
-    caller: str = ""   # how calls follow each other
-    context: str = ""  # which of several fresh contexts or processes the samples come from
-    experiment: str = "comparison"
-    offset_elements: int = 0  # how far behind an aligned element the data start
-    kind: str = "yours"       # as the catalogue says
-    group: str = YOURS        # the figure panel that it belongs to
-    is_base: bool = False     # its operation's speedups are over it
-    by_default: bool = False  # its settings are the variant's defaults
+    cache_state: str
+    seed: int          # of the data
+    context: str       # which of several fresh contexts or processes the samples come from
+    experiment: str
+    kind: str          # as the catalogue says
+    group: str         # the figure panel that it belongs to
+    is_base: bool      # its operation's speedups are over it
+    by_default: bool   # its settings are the variant's defaults
 
     @property
     def name(self) -> str:
@@ -648,8 +630,7 @@ class Series:
     @property
     def measured_on(self) -> tuple:
         """What a speedup's two series must have in common, beside the way of timing."""
-        return (self.experiment, self.operation, self.element_type, self.cache_state, self.offset_elements, self.seed,
-                self.caller, self.context)
+        return self.experiment, self.operation, self.element_type, self.cache_state, self.seed, self.context
 
     # Of one series figures, tables and texts ask the same many times.
     @cached_property
@@ -691,69 +672,46 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
 APART = ["seed", "context"]
 
 
-def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
-           cache_state: str | None = "cold_dirty", caller: str = "", offset_elements: int = 0) -> list[Series]:
-    """All series of one device, operation, type and timing mode, sorted by variant, on random data that start so many
-    elements behind an aligned one; without those of page-locked memory (see twin); of calls in a loop, or, caller
-    "first", of calls that are each the first in a while.
+def series(table: pd.DataFrame, **which) -> list[Series]:
+    """All series of one device, operation, element_type, mode and cache_state (cold_dirty unless said), sorted by variant:
+    aligned random data, calls in a loop, and no page-locked memory (see twin).
 
-    Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
-    Series without any ok point are included: their refusals are to be told. A table is not to be changed once its
-    series were asked for: each is found once.
+    Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
+    refusals are to be told. A table is not to be changed once its series were asked for: each is found once.
     """
     found = vars(table).setdefault("_series", {})  # goes with the table, into no copy or part of it
-    which = (device, operation, element_type, mode, cache_state, caller, offset_elements)
-    if which not in found:
-        found[which] = _find_series(table, *which)
-    return list(found[which])
+    key = tuple(sorted(which.items()))
+    if key not in found:
+        found[key] = _find_series(table, **which)
+    return list(found[key])
 
 
-def _find_series(table: pd.DataFrame, device: str, operation: str, element_type: str, mode: str,
-                 cache_state: str | None, caller: str, offset_elements: int) -> list[Series]:
-    rows = table[(table["device"] == device) & (table["operation"] == operation)
-                 & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == offset_elements)
-                 & (table["dataset"].isin(["random", ""]))
-                 & (table["timing_mode"] == ("end_to_end" if mode == "device_part" else mode)) & table["n"].notna()
-                 & (table["n"] > 0) & ~table["page_locked"] & (table["caller"] == caller)]
-    if cache_state is not None:
-        rows = rows[rows["cache_state"] == cache_state]
+def renamed(mode: str) -> dict[str, str]:
+    """Short names of the columns with times and what follows from them."""
+    time = "device_part" if mode == "device_part" else "time"
+    return {f"{time}_median_s": "time", f"{time}_ci_low_s": "low", f"{time}_ci_high_s": "high",
+            "share_of_read_ceiling": "share", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
+
+
+def _find_series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> list[Series]:
     part = mode == "device_part"
+    rows = where_is(table, timing_mode="end_to_end" if part else mode, cache_state=cache_state, caller="",
+                    dataset=("random", ""), page_locked=False, **which)
+    rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
+    rows = rows.rename(columns=renamed(mode)).astype({"n": "int64"}).sort_values(["variant", "n"], kind="stable")
     if part:
-        rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
-    if mode == "clock":
-        rows = rows.assign(time_median_s=rows["cycles_median"], time_ci_low_s=math.nan, time_ci_high_s=math.nan)
-    ok, whole = rows["status"] == "ok", not part and mode != "clock"
-    more = [[f"{column}={value}" for value in rows[column]] for column in APART if rows[column].nunique() > 1]
-    points = pd.DataFrame({
-        "variant": rows["variant"],
-        "settings": rows["settings"],
-        **{column: rows[column] for column in APART},
-        "words": [", ".join(filter(None, words)) for words in zip(rows["words"], *more)],
-        "n": rows["n"].astype("int64"),
-        "time": (rows["device_part_median_s"] if part else rows["time_median_s"]).where(ok),
-        "low": (rows["device_part_ci_low_s"] if part else rows["time_ci_low_s"]).where(ok),
-        "high": (rows["device_part_ci_high_s"] if part else rows["time_ci_high_s"]).where(ok),
-        "share": rows["share_of_read_ceiling"].where(ok),
-        "bytes": rows["n"].astype("float64") * ELEMENT_BYTES.get(element_type, math.nan),
-        "status": rows["status"],
-        "reason": rows["reason"],
-        "run_id": rows["run_id"],
-        # Of whole calls' times, and nothing else.
-        "speedup_reference": rows["speedup_reference"].where(ok & whole, ""),
-        "speedup": rows["speedup"].where(ok & whole),
-        "speedup_low": rows["speedup_ci_low"].where(ok & whole),
-        "speedup_high": rows["speedup_ci_high"].where(ok & whole),
-        "speedup_enough": rows["speedup_enough"],
-        "experiment": rows["experiment"],
-        **{column: rows[column] for column in ("kind", "group", "is_base", "by_default")},
-    }).sort_values(["variant", "n"], kind="stable")
+        rows = rows[(rows["status"] != "ok") | rows["time"].notna()]
+        rows[["speedup", "speedup_low", "speedup_high"]] = math.nan  # those are of whole calls
+    rows.loc[rows["status"] != "ok", ["speedup", *renamed(mode).values()]] = math.nan
+    rows["bytes"] = rows["n"] * rows["element_type"].map(ELEMENT_BYTES).astype(float)
+    for column in APART:
+        if rows[column].nunique() > 1:
+            rows["words"] = [", ".join(filter(None, [words, f"{column}={value}"]))
+                             for words, value in zip(rows["words"], rows[column])]
     # A plan's settings keep the order in which the run took them.
-    return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
-                   of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed), caller, str(context),
-                   offset_elements=offset_elements,
-                   **of_series[["experiment", "kind", "group", "is_base", "by_default"]].iloc[0])
-            for (variant, settings, seed, context), of_series
-            in points.groupby(["variant", "settings", *APART], sort=False)]
+    names = [field.name for field in fields(Series)][2:]
+    return [Series(mode, of.reset_index(drop=True), **of[names].iloc[0])
+            for _, of in rows.groupby(["variant", "settings", *APART], sort=False)]
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:
@@ -805,58 +763,45 @@ def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_t
     """n, bytes, read, floor: the harness's own calls beside the rows of one operation, type, mode and state. `read` is
     the read ceiling, the time of its fastest kernel that only reads the input, `floor` the launch floor, that of an
     empty call; NaN where the mode has no such thing."""
-    rows = table[(table["device"] == device) & (table["operation"] == operation)
-                 & (table["element_type"] == element_type) & (table["timing_mode"] == mode)
-                 & (table["cache_state"] == cache_state) & (table["caller"] == "") & (table["status"] == "ok")
-                 & (table["offset_elements"].fillna(0) == 0) & (table["n"] > 0)]
+    rows = where_is(table, device=device, operation=operation, element_type=element_type, timing_mode=mode,
+                    cache_state=cache_state, caller="", status="ok")
+    rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
     # Rows of one n were sampled together and carry the same two times; another dataset's may differ by noise.
     found = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
     return pd.DataFrame({"n": found["n"], "bytes": found["n"] * float(ELEMENT_BYTES.get(element_type, math.nan)),
                          "read": found["read_time_s"], "floor": found["launch_floor_s"]})
 
 
-def fastest_of_each_document(results: Results, element_type: str, n: int) -> list[Series]:
-    """For each document, the series that is fastest at n, timed on the device (alone, for kernels whose document
-    finishes on the host); in the documents' order."""
-    assert results.comparison is not None
-    chosen = []
-    for group in groups(results.comparison, "document"):
-        operation = own_operation(results.comparison, group, results.catalog, element_type)
-        found = [s for s in device_series(results.comparison, device="cuda", operation=operation,
-                                          element_type=element_type)
-                 if s.group == group and s.at(n) is not None]
-        if found:
-            chosen.append(min(found, key=lambda s: s.at(n)["time"]))
-    return chosen
+def of_group(results: Results, group: str, element_type: str, mode: str) -> list[Series]:
+    """The comparison's series of a group, of its own operation, on the GPU; mode "device" with the parts of device_series()
+    where it is "device or part"."""
+    which = dict(device="cuda", operation=own_operation(results.comparison, group, results.catalog, element_type),
+                 element_type=element_type)
+    found = (device_series(results.comparison, **which) if mode == "device or part" else
+             series(results.comparison, mode=mode, **which))
+    return [s for s in found if s.group == group]
 
 
-def models_of(models: pd.DataFrame, series_: Series | None = None, **which) -> dict[str, pd.Series]:
-    """The fits of one series of comparison.csv by range ("inside", "beyond", "all"); of the read ceiling with the keys
-    operation, element_type and mode."""
-    if series_ is not None:
-        which = dict(variant=series_.variant, settings=series_.settings, operation=series_.operation, seed=series_.seed,
-                     element_type=series_.element_type, mode=series_.mode, cache_state=series_.cache_state)
-    wanted = dict(experiment="comparison", device="cuda", offset_elements=0, dataset="random", variant=READ_CEILING,
-                  settings="", cache_state="cold_dirty") | which
-    wanted["timing_mode"] = wanted.pop("mode")
-    found = models
-    for column, value in wanted.items():
-        found = found[found[column] == value]
-    return {str(row["range"]): row for _, row in found.iterrows()}
+def fastest(found: list[Series], n: int) -> Series | None:
+    """Of those that were measured at n."""
+    return min((s for s in found if s.at(n) is not None), key=lambda s: s.at(n)["time"], default=None)
 
 
 def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Series | None, dict[str, pd.Series]]]:
     """What tables show of models.csv: the read ceiling (no series), the fastest kernel of each document at n, CUB, and
-    thrust::reduce end to end; each with its fits by range. Empty where there are none."""
+    thrust::reduce end to end; each with its fits by range ("inside", "beyond", "all"). Empty where there are none."""
     if results.models is None or results.comparison is None:
         return []
-    which = dict(device="cuda", operation="sum", element_type=element_type)
-    shown: list[Series | None] = [None, *fastest_of_each_document(results, element_type, n)]
-    shown += [b for b in [base_series(series(results.comparison, mode="device", **which))] if b is not None]
-    shown += [s for s in series(results.comparison, mode="end_to_end", **which)
-              if s.variant == "thrust/reduce" and len(s.ok)][:1]
-    found = [(s, models_of(results.models, s, **({} if s else dict(operation="sum", element_type=element_type,
-                                                                    mode="device")))) for s in shown]
+    sums = dict(device="cuda", operation="sum", element_type=element_type)
+    shown = [fastest(of_group(results, document, element_type, "device or part"), n)
+             for document in groups(results.comparison, "document")]
+    shown.append(base_series(series(results.comparison, mode="device", **sums)))
+    shown += [s for s in series(results.comparison, mode="end_to_end", **sums) if s.variant == "thrust/reduce" and len(s.ok)][:1]
+    calls = {None: dict(variant=READ_CEILING, settings="", operation="sum", timing_mode="device")}
+    calls |= {s: dict(variant=s.variant, settings=s.settings, operation=s.operation, timing_mode=s.mode) for s in shown if s}
+    models = where_is(results.models, experiment="comparison", device="cuda", element_type=element_type, offset_elements=0,
+                      dataset="random", cache_state="cold_dirty")
+    found = [(s, {str(fit["range"]): fit for _, fit in where_is(models, **call).iterrows()}) for s, call in calls.items()]
     return [(s, fits) for s, fits in found if fits]
 
 

@@ -271,9 +271,7 @@ def errors_on_cpu(folder: Path) -> str:
     table = rs.Results(folder).experiment("frontier-python-cpu")
     if table is None:
         return NOT_MEASURED
-    rows = table[(table["status"] == "ok") & (table["n"] == 2**20) & table["exact_result"].notna()].copy()
-    rows["call"], rows["ulps"] = rows.apply(frontier.key_of, axis=1), frontier.ulps_of(rows)
-    of = rows.set_index(["call", "element_type", "dataset"])
+    of = frontier.with_errors(table, device="cpu", n=2**20).set_index(["call", "element_type", "dataset"])
     return markdown(["on the CPU", "elements", "ms, random", "spread", "ulp, random", "spread", "ill-conditioned"],
                     [[name, kind, *(f"{1e3 * of['time_median_s'].get((call, kind, dataset), np.nan):.2g}" for dataset in ("random", "spread")),
                       *(in_ulps(of["ulps"].get((call, kind, dataset))) for dataset in frontier.SETS)]

@@ -18,12 +18,10 @@ LEFT, RIGHT, HEAD, TALL, GAP, BASE = 0.55, 0.08, 0.5, 1.7, 0.16, 0.78
 
 
 def errors_of(table: pd.DataFrame) -> pd.DataFrame:
-    """dataset, group, order (the kernel and its settings), n, error: relative to the sum of the magnitudes."""
-    rows = table[(table["status"] == "ok") & (table["device"] == "cuda") & (table["operation"] == "sum")
-                 & (table["element_type"] == "f32") & (table["sum_of_magnitudes"] > 0)]
-    return pd.DataFrame({"dataset": rows["dataset"], "kind": rows["kind"], "group": rows["group"],
-                         "order": rows["variant"] + " " + rows["settings"], "n": rows["n"].astype("int64"),
-                         "error": rows["abs_error"] / rows["sum_of_magnitudes"]}).dropna(subset=["error"])
+    """The rows with `error`, relative to the sum of the magnitudes."""
+    rows = rs.where_is(table, status="ok", device="cuda", operation="sum", element_type="f32")
+    rows = rows[rows["sum_of_magnitudes"] > 0].astype({"n": "int64"})
+    return rows.assign(error=rows["abs_error"] / rows["sum_of_magnitudes"]).dropna(subset=["error"])
 
 
 def draw(results: Results):

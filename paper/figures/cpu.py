@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch
 
@@ -50,11 +49,6 @@ def busy_note(rows: pd.DataFrame) -> str:
         return ""
     return (f"The machine was busy: at {busy.sum()} of {len(busy)} points the slowest 5 % of calls took over {BUSY} times as "
             "long as the fastest call.")
-
-
-def level_look(i: int) -> dict:
-    return {"facecolor": style.LINE_COLORS[i % len(style.LINE_COLORS)], "hatch": ("", "////", "....", "xxxx")[i % 4],
-            "edgecolor": "white", "linewidth": 0.3}
 
 
 def draw(results: Results, element_type: str):

@@ -3,6 +3,7 @@ against n, one call at a time and in a graph."""
 
 from __future__ import annotations
 
+import results as rs
 from figures import frontier, style
 from figures.frontier import TYPES, key_of
 from results import Results
@@ -21,12 +22,10 @@ def draw(results: Results):
     table = results.experiment("frontier")
     if table is None:
         return None
-    table = table[(table["status"] == "ok") & (table["operation"] == "sum") & (table["dataset"] == "random")
-                  & table["speedup"].notna()]
-    table = table.assign(call=[key_of(row) for _, row in table.iterrows()])
-    table = table[table["call"].isin(list(CALLS))]
+    table = rs.where_is(table, status="ok", operation="sum", dataset="random").dropna(subset=["speedup"])
+    table = rs.where_is(table.assign(call=[key_of(row) for _, row in table.iterrows()]), call=list(CALLS))
     panels = [(kind, mode) for kind in TYPES for mode in WAYS
-              if table[(table["element_type"] == kind) & (table["timing_mode"] == mode)]["n"].nunique() > 2]
+              if rs.where_is(table, element_type=kind, timing_mode=mode)["n"].nunique() > 2]
     if not panels:
         return None
     figure = style.sheet(HEAD + TALL + FOOT)
@@ -35,8 +34,7 @@ def draw(results: Results):
     for (kind, mode), axes in zip(panels, style.row(figure, gids, FOOT, TALL, LEFT, RIGHT, GAP)):
         axes.axhline(1, color="black", linewidth=1.1, zorder=1.5)
         for call, (_, look) in CALLS.items():
-            of = table[(table["call"] == call) & (table["element_type"] == kind)
-                       & (table["timing_mode"] == mode)].sort_values("n")
+            of = rs.where_is(table, call=call, element_type=kind, timing_mode=mode).sort_values("n")
             x, y, low, high = (of[c].to_numpy(float) for c in ("n", "speedup", "speedup_ci_low", "speedup_ci_high"))
             axes.fill_between(x, low, high, color=look["color"], alpha=0.25, linewidth=0)
             axes.plot(x, y, label=call, **look)

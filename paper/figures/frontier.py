@@ -54,24 +54,18 @@ def key_of(row: pd.Series) -> str:
 def points_of(table: pd.DataFrame) -> pd.DataFrame:
     """call, element_type, dataset, n, slower (than only reading) and ulps: the error in units in the last place that the
     exact sum has in the elements' type."""
-    rows = table[(table["status"] == "ok") & (table["device"] == "cuda") & table["element_type"].isin(list(TYPES))
-                 & (table["timing_mode"] == "device")
-                 & table["time_median_s"].notna() & table["abs_error"].notna() & table["exact_result"].notna()].copy()
-    rows["call"] = rows.apply(key_of, axis=1) if len(rows) else ""
+    rows = with_errors(table, timing_mode="device").dropna(subset=["time_median_s"])
     rows["slower"] = rows["time_median_s"] / rows["read_time_s"]
-    rows["ulps"] = ulps_of(rows)
     kinds = rows.groupby("n")["dataset"].transform("nunique")
     return rows[kinds == kinds.max()]  # at other sizes random data alone are timed
 
 
-def ulps_of(rows: pd.DataFrame) -> pd.Series:
-    """Errors in units in the last place that the exact sum has in the elements' type."""
-    ulps = pd.Series(np.nan, rows.index)
-    for name, of in TYPES.items():
-        these = rows["element_type"] == name
-        unit = np.spacing(np.abs(rows.loc[these, "exact_result"].to_numpy(float)).astype(of)).astype(float)
-        ulps[these] = rows.loc[these, "abs_error"] / unit
-    return ulps
+def with_errors(table: pd.DataFrame, device: str = "cuda", **which) -> pd.DataFrame:
+    """These rows with call and ulps: the error in units in the last place that the exact sum has in the elements' type."""
+    rows = rs.where_is(table, status="ok", device=device, element_type=list(TYPES), **which)
+    rows = rows.dropna(subset=["abs_error", "exact_result"])
+    units = [np.spacing(np.abs(TYPES[t](exact))) for t, exact in zip(rows["element_type"], rows["exact_result"])]
+    return rows.assign(call=[key_of(row) for _, row in rows.iterrows()], ulps=rows["abs_error"] / units)
 
 
 def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.DataFrame:
@@ -80,17 +74,13 @@ def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.D
     they take longer than CUB."""
     if table is None:
         return beside.iloc[:0]
-    rows = table[(table["status"] == "ok") & (table["device"] == "cuda") & table["speedup"].notna()
-                 & table["timing_mode"].isin(["replay", "end_to_end"]) & table["abs_error"].notna()
-                 & table["exact_result"].notna() & ~table["variant"].isin(["cub/sum", "exact/sum"])]
+    rows = with_errors(table, timing_mode=["replay", "end_to_end"]).dropna(subset=["speedup"])
+    rows = rows[~rows["variant"].isin(["cub/sum", "exact/sum"])]
     at = ["operation", "element_type", "dataset", "n"]
     rows = rows.sort_values("timing_mode").drop_duplicates([*at, "variant"], keep="last")  # "replay" is the last
     cub = beside[beside["variant"] == "cub/sum"].drop_duplicates(at)[[*at, "slower"]]
     rows = rows.merge(cub, on=at)
-    rows["call"] = rows.apply(key_of, axis=1) if len(rows) else ""
-    rows["ulps"] = ulps_of(rows)
-    rows["slower"] /= rows["speedup"]
-    return rows
+    return rows.assign(slower=rows["slower"] / rows["speedup"])
 
 
 def frontier_of(points: pd.DataFrame) -> pd.DataFrame:

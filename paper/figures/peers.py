@@ -22,9 +22,8 @@ def draw(results: Results, element_type: str = "f32"):
     table = results.experiment("peers")
     if table is None:
         return None
-    table = table[(table["element_type"] == element_type) & (table["status"] == "ok") & table["speedup"].notna()
-                  & (table["cache_state"] == "cold_dirty") & table["timing_mode"].isin(PANELS)
-                  & (table["variant"] != "cub/sum")]
+    table = rs.where_is(table, element_type=element_type, status="ok", cache_state="cold_dirty", timing_mode=list(PANELS))
+    table = table[table["speedup"].notna() & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])
     drawn = table[~table["variant"].isin(slow)]
     if drawn.empty:

@@ -53,17 +53,15 @@ def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[s
     """(group, series, base): of each document, of the user's own, of ours and of each other library the one that is
     fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed
     alike."""
-    table, lines = results.comparison, []
-    for group in rs.groups(table, *rs.KERNELS, "library"):
-        own = rs.own_operation(table, group, results.catalog, element_type)
+    lines = []
+    for group in rs.groups(results.comparison, *rs.KERNELS, "library"):
         for mode in WHOLE:
-            found = rs.series(table, device="cuda", operation=own, element_type=element_type, mode=mode)
             # Libraries as users call them without ado.
-            there = [s for s in found if s.group == group and not s.is_base and (s.by_default or s.kind != "library")
-                     and s.at(n) is not None]
-            best = min(there, key=lambda s: s.at(n)["time"], default=None)
-            base = rs.base_series(found, best)
-            if best is not None and base is not None:
+            best = rs.fastest([s for s in rs.of_group(results, group, element_type, mode)
+                               if not s.is_base and (s.by_default or s.kind != "library")], n)
+            base = best and rs.base_series(rs.series(results.comparison, device="cuda", operation=best.operation,
+                                                     element_type=element_type, mode=mode), best)
+            if base:
                 lines.append((group, best, base))
                 break
     return lines

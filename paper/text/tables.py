@@ -118,7 +118,7 @@ def timing_table(results: Results) -> str:
                r"\id{clock()} is given as its cycles over the GPU's clock rate, from the earliest start to the "
                r"latest stop of all blocks: one block in \id{squares/strided}, many in \id{squares/multi-block}. "
                r"---: nothing can dirty the cache between a graph's calls without being timed.")
-    table, clock, sizes, lines = results.timing, results.machine.number("gpu.sm_clock_hz"), SIZES[:2], []
+    table, clock, sizes, lines = results.experiment("timing"), results.machine.number("gpu.sm_clock_hz"), SIZES[:2], []
     for variant, modes in WAYS.items() if table is not None else ():
         rows = table[(table["variant"] == variant) & (table["status"] == "ok") & (table["element_type"] == "i32")
                      & ~table["page_locked"] & (table["caller"] == "")]
@@ -260,11 +260,9 @@ def tuned_tables(results: Results) -> str:
 
 def fastest_over_cub(results: Results, group: str) -> tuple[str, dict[int, Series]]:
     """A document's fastest kernel at each size, by device time; end to end where all its kernels finish on the host."""
-    operation = rs.own_operation(results.comparison, group, results.catalog, TYPE)
     for mode in ("device", "end_to_end"):
-        there = rs.series(results.comparison, device="cuda", operation=operation, element_type=TYPE, mode=mode)
-        found = {n: [s for s in there if s.group == group and s.at(n) is not None] for n in SIZES}
-        best = {n: min(of, key=lambda s: s.at(n)["time"]) for n, of in found.items() if of}
+        there = rs.of_group(results, group, TYPE, mode)
+        best = {n: found for n in SIZES if (found := rs.fastest(there, n))}
         if best:
             return mode, best
     return "", {}

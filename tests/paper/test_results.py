@@ -198,7 +198,7 @@ def test_a_file_that_was_cut_is_mended_by_what_made_it(tmp_path, name, told):
     (tmp_path / name).write_text("a,b\n1,2\n3")
     cut = f"{name}:3: row has 1 of 2 fields: it was cut while being written.*"
     with pytest.raises(rs.ResultsError, match=cut) as why:
-        rs.read_rows(tmp_path / name)
+        rs.read_words(tmp_path / name)
     assert told in str(why.value) and ("--resume" in told) == ("--resume" in str(why.value))
 
 
@@ -207,11 +207,10 @@ def test_a_file_that_was_cut_is_mended_by_what_made_it(tmp_path, name, told):
 def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
     """Those that were added later may be absent and are empty; unknown ones are passed over; a lost one is an error."""
     path = folder / name
-    header, rows = rs.read_rows(path)
+    rows = rs.read_words(path)
 
     def without(names):
-        kept = [i for i, c in enumerate(header) if c not in names]
-        write_csv(path, [{header[i]: r[i] for i in kept} | {"added_later": "whatever"} for r in rows])
+        rows.drop(columns=names).assign(added_later="whatever").to_csv(path, index=False)
         return rs.read_table(path, table)
 
     there = without(table.optional)
@@ -243,11 +242,11 @@ def test_ratio_is_time_of_cub_over_time(folder):
 
 def test_limits_and_models_may_be_missing(folder):
     r = rs.read_results(folder)
-    assert r.limits is not None and r.models is not None
+    assert r.experiment("limits") is not None and r.models is not None
     (folder / "limits.csv").unlink()
     (folder / "models.csv").unlink()
     r = rs.read_results(folder)
-    assert r.limits is None and r.models is None
+    assert r.experiment("limits") is None and r.models is None
 
 
 @pytest.mark.parametrize("break_it, said", [
@@ -276,12 +275,12 @@ def test_models_are_found_by_series_and_range(folder):
 def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     r = rs.read_results(folder)
     which = dict(device="cuda", operation="sum", element_type="f32")
-    cold = rs.harness_calls(r.limits, mode="device", cache_state="cold_dirty", **which).set_index("n")
-    warm = rs.harness_calls(r.limits, mode="graph", cache_state="warm", **which).set_index("n")
+    cold = rs.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **which).set_index("n")
+    warm = rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **which).set_index("n")
     assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
     assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
     assert cold["bytes"][2**20] == 2**22
-    assert not len(rs.harness_calls(r.limits, mode="graph", cache_state="cold_dirty", **which))
+    assert not len(rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="cold_dirty", **which))
 
 
 def test_device_parts_have_the_intervals_that_their_rows_hold(tmp_path):
@@ -330,6 +329,6 @@ def test_a_contrast_is_expanded_for_each_value():
 def test_a_file_is_read_when_it_is_asked_for(folder):
     (folder / "comparison.csv").write_text("")
     results = rs.Results(folder)
-    assert results.limits is not None and results.experiment("squares") is None and results.absent == {"squares.csv"}
+    assert results.experiment("limits") is not None and results.experiment("squares") is None and results.absent == {"squares.csv"}
     with pytest.raises(rs.ResultsError, match="comparison.csv is empty"):
         results.comparison
