@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 import re
 
+MISSING = "---"
 _ESCAPES = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
             "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
             ">": r"\textgreater{}", "|": r"\textbar{}", "×": r"$\times$", "²": r"$^2$", "…": r"\ldots{}", "–": "--",
             "—": "---", "→": r"$\rightarrow$", "≤": r"$\le$", "≥": r"$\ge$", "µ": r"\textmu{}"}
+
+
+def row(*fields: str) -> str:
+    """A line of a table."""
+    return " & ".join(fields) + r" \\"
 
 
 def escape(text: str) -> str:
@@ -54,16 +60,15 @@ def _scaled(value: float, units: list[tuple[float, str]]) -> str:
     return digits(value / scale) + r"\," + unit
 
 
-def interval(point) -> str:
-    """A row of speedup.over, "0.574 [0.573, 0.575]": three digits of the lower end, four where its ends would look alike,
-    and as many decimals of the others; without an interval, which then is NaN, "0.574"."""
-    ratio, low, high = point["ratio"], point["low"], point["high"]
+def interval(value: float, low: float, high: float) -> str:
+    """"0.574 [0.573, 0.575]": three digits of the lower end, four where its ends would look alike, and as many decimals of
+    the others; without an interval, which then is NaN, "0.574"."""
     if not (math.isfinite(low) and math.isfinite(high)):
-        return digits(ratio)
+        return digits(value)
     decimals = len(digits(low).partition(".")[2])
     if f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
         decimals += 1
-    return f"{ratio:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
+    return f"{value:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
 def time(seconds: float) -> str:

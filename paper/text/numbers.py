@@ -80,7 +80,7 @@ class Numbers:
 
     def ratio(self, which: str, name: str) -> str:
         _, c = self.contrast(which, name, "several")
-        return latex.interval({"ratio": c.value, "low": c.low, "high": c.high})
+        return latex.interval(c.value, c.low, c.high)
 
     def gain(self, which: str, name: str) -> str:
         return latex.digits(self.contrast(which, name, "several")[1].value)

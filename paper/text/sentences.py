@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 
+import contrasts
 from facts import H100, Fact, agreement, differ, longer, pairs, same_code
 from figures.index import speeds
 from results import Results
@@ -188,6 +189,13 @@ def said(words: str, of) -> Fact:
 
 
 SENTENCES = [
+    said(r"the effect that counts, 2\,\% by the GPU's clock and 5\,\% by the host's", lambda d: (e := contrasts.effects())
+         ["device"] == e["clock"] == 0.02 and e["end_to_end"] == 0.05),
+    said(r"Where the line misses a median by more than 5\,\%, the model does not fit", lambda d: (
+        (m := d.rows("models").dropna(subset=["largest_residual"]))["largest_residual"].gt(0.05)
+        == m["status"].eq("does_not_fit")).all()),
+    said(r"a point within 1\,\% of CUB is not slower", lambda d: {
+        a.group["effect"] for name, a in contrasts.asked().items() if name.startswith("tuned/")} == {0.01}),
     said("36 claims", lambda d: len(d.rows("verdicts", role="claim")) == 36),
     said("an unrolled tree gains only where each thread loads one element", lambda d: verdicts(d, "T1", "T2") == {"no effect"}
          and max(gains(d, 2**24, "T1", "T2", "U3b")) < 1.02 < min(gains(d, 2**28, "L4a"))),

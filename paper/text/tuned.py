@@ -61,13 +61,6 @@ def power(n: int) -> str:
 # --------------------------------------------------------------------------------------------------- LaTeX
 
 
-GOALS_CAPTION = (r"What was demanded of our own reduction before it was measured, over CUB where nothing else is said. Whether "
-                 r"it is met is said by the estimates, as the goals were set; which points are slower or undecided, by "
-                 r"intervals that hold all at once in their line with at least \confidence{} confidence, where a point within 1\,\% "
-                 r"of CUB is not slower. In brackets is the \confidence{} interval of the point that an extreme is of. \caveat")
-PARTS_CAPTION = r"Our own sum over CUB's by type and way of timing: geometric means of the speedup."
-
-
 def in_latex(text: str) -> str:
     """Plain text as above: 2^10, 2^k + 1, 5 %, 1.5 us, thrust::reduce."""
     out = re.sub(r"\$ ([+-]) 1\b", r"\1 1$", latex.numbers(latex.escape(text)))
@@ -76,7 +69,7 @@ def in_latex(text: str) -> str:
 
 
 def goals_body(results: Results) -> list[str]:
-    return [" & ".join(map(in_latex, line)) + r" \\" for line in lines(results.folder)]
+    return [latex.row(*map(in_latex, line)) for line in lines(results.folder)]
 
 
 def parts_body(results: Results) -> list[str]:
@@ -86,5 +79,5 @@ def parts_body(results: Results) -> list[str]:
         return []
     of = rows[rows["demanded"].isna() & (rows["quantity"] == "speedup")].set_index(
         ["timing_mode", "cache_state", "element_type"])["measured"]
-    return [" & ".join([words, *(f"{of[(*way, t)]:.3f}" if (*way, t) in of else "---" for t in TYPES)]) + r" \\"
+    return [latex.row(words, *(f"{of[(*way, t)]:.3f}" if (*way, t) in of else latex.MISSING for t in TYPES))
             for way, words in WAYS.items()]

@@ -1,6 +1,9 @@
 """Numbers and tables are what the CSV gives, and change with it."""
 
+import re
+
 import pytest
+from project import SOURCE
 from synthetic import (GPU, MACHINE, gpu_rows, model_rows, row, speedup_of, timed, timing_rows, write_checks,
                        write_folder)
 
@@ -62,21 +65,21 @@ def test_the_table_holds_every_variant_and_a_new_one(tmp_path):
     rows = gpu_rows(types=("f32",), sizes=SIZES) + [timed(50e-6, variant="mine/new_one", n=n) for n in SIZES]
     rows = [r | speedup_of(r["time_median_s"], 1e-4) if r["status"] == "ok" else r for r in rows]
     rows = [r | dict(speedup=1, speedup_ci_low=1, speedup_ci_high=1) if r["variant"] == "cub/sum" else r for r in rows]
-    table = tables.times_table(read(tmp_path / "m", rows))
+    table = tables.times_rows(read(tmp_path / "m", rows))
     for variant in GPU:
-        assert r"\texttt{" + variant + "}" in table, variant
-    line = next(l for l in table.splitlines() if r"mine/new\_one" in l)
+        assert any(r"\texttt{" + variant + "}" in line for line in table), variant
+    line = next(l for l in table if r"mine/new\_one" in l)
     assert line.split(" & ")[1:5] == ["50.0", "50.0", "50.0", "2.00 [1.98, 2.02]"]
-    chunked = next(l for l in table.splitlines() if "squares/chunked" in l)
+    chunked = next(l for l in table if "squares/chunked" in l)
     assert chunked.split(" & ")[3] == "r" and r"$^{\ast}$" in chunked
-    part = next(l for l in table.splitlines() if r"unroll/unroll8-warp" in l).split(" & ")
+    part = next(l for l in table if r"unroll/unroll8-warp" in l).split(" & ")
     assert r"$^{\ast}$" in part[3] and part[4] == tables.MISSING  # a part of a call, over the whole of another
-    assert next(l for l in table.splitlines() if r"{cub/sum}" in l).split(" & ")[4] == "1"
+    assert next(l for l in table if r"{cub/sum}" in l).split(" & ")[4] == "1"
 
 
 def test_one_call_in_every_way_of_timing(tmp_path):
     results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), timing=timing_rows())
-    lines = tables.timing_table(results).splitlines()
+    lines = tables.timing_rows(results)
     assert r"\texttt{cub/sum} & in a graph & 6.00 & --- & 4.00 & 6.00 & --- & 4.00 \\" in lines
     assert r" & end to end & 18.0 & 19.0 & 16.0 & 18.0 & 19.0 & 16.0 \\" in lines
     many = next(l for l in lines if l.startswith(r"\texttt{squares/multi-block}"))
@@ -87,11 +90,12 @@ def test_machines_stand_side_by_side(tmp_path):
     rows = [r | speedup_of(r["time_median_s"], 1e-4) if r["status"] == "ok" else r
             for r in gpu_rows(types=("f32",), sizes=SIZES)]
     folder = write_folder(tmp_path / "m", rows)
-    assert tables.ABSENT in tables.machines_table(rs.read_results(folder))
+    assert tables.machines_rows(rs.read_results(folder)) == []
     write_checks(folder)
-    lines = [l for l in tables.machines_table(rs.read_results(folder)).splitlines() if l.startswith(rs.DOCUMENTS)]
-    assert len(lines) == len(rs.DOCUMENTS) and all(l.count(" & ") == 9 for l in lines)
-    assert lines[-1].startswith("multiblock & device & ") and lines[0].startswith("squares & end to end & ")
+    lines = [l for l in tables.machines_rows(rs.read_results(folder)) if l != tables.SPACE]
+    assert [l.partition(" & ")[0] for l in lines] == [name for document in rs.DOCUMENTS for name in (document, "")]
+    assert lines[0].startswith("squares & Synthetic GPU & end to end & ") and " & device & " in lines[-1]
+    assert all(l.count(" & ") == 6 and tables.MISSING not in l for l in lines)
 
 
 def test_each_run_stands_with_its_card(tmp_path):
@@ -99,19 +103,21 @@ def test_each_run_stands_with_its_card(tmp_path):
            "git_dirty": True, "machine_id": "GPU-1-2-3", "rules": {"allocations": 12}}
     results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES),
                    machine={**MACHINE, "runs": [run, {**run, "run_id": "x"}]})
-    assert r"\id{comparison} & 2000-01-02 03:04:05 & 01234567 & yes & GPU-1 & 12 \\" in tables.provenance_table(results)
+    assert r"\id{comparison} & 2000-01-02 03:04:05 & 01234567 & yes & GPU-1 & 12 \\" in tables.provenance_rows(results)
 
 
-def test_a_long_table_goes_on_from_page_to_page(tmp_path):
-    rows = [timed(1e-5, variant=f"mine/v{k:03}", n=2**20) for k in range(150)]
-    table = tables.times_table(read(tmp_path / "m", rows))
-    assert table.count(r"\begin{longtable}") == 1 and table.count(r"\label{tab:times}") == 1
-    assert table.index(r"\endhead") < table.index("mine/v000") and all(f"mine/v{k:03}" in table for k in range(150))
+def test_the_paper_has_a_head_and_a_caption_for_each_table(tmp_path):
+    named = re.findall(r"^\\generatedtable\{(\w+)\}", (SOURCE / "paper" / "main.tex").read_text(), re.M)
+    assert sorted(named) == sorted(tables.TABLES)
+    tables.write(read(tmp_path / "m", [timed(1e-5, variant="mine/x", n=2**20)]), tmp_path)
+    for name in named:
+        assert len((tmp_path / f"table-{name}.tex").read_text().splitlines()) > 1, name
+    assert tables.ABSENT in (tmp_path / "table-models.tex").read_text()
 
 
 def test_models_are_numbers_with_intervals_or_the_reason_why_not(tmp_path):
     results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), models=model_rows())
-    lines = tables.models_table(results).splitlines()
+    lines = tables.models_rows(results)
     assert (r"only reading & device & inside & 4.00 [5.90, 6.10] & 4.00 [3.90, 4.10] & 6.00 [5.00, 7.00] & "
             r"1.0\,\% at $2^{26}$ \\") in lines
     kernel = next(k for k, l in enumerate(lines) if "last-block-warp" in l)
@@ -121,14 +127,13 @@ def test_models_are_numbers_with_intervals_or_the_reason_why_not(tmp_path):
     assert lines[cub].endswith(r"inside & \multicolumn{3}{c}{the model does not fit} & 42\,\% at $2^{12}$ \\")
     assert "4.00 [3.90, ---]" in lines[cub + 1]  # no upper end
     assert any("too few sizes} & ---" in l for l in lines if "thrust/reduce" in l)
-    none = tables.models_table(read(tmp_path / "n", gpu_rows(types=("f32",), sizes=SIZES)))
-    assert tables.ABSENT in none and r"\label{tab:models}" in none
+    assert tables.models_rows(read(tmp_path / "n", gpu_rows(types=("f32",), sizes=SIZES))) == []
 
 
 def test_reasons_that_differ_in_a_number_are_one_line(tmp_path):
     rows = [row(variant="mine/x", n=n, status="refused", reason=f"predicted {t} s a call")
             for n, t in zip(SIZES, ("0.31", "1.2", "4.9e+01"))]
     rows += [row(variant="mine/y", n=2**20, status="failed", reason="out of memory")]
-    table = tables.refused_table(read(tmp_path / "m", rows))
-    assert r"refused & 3 & predicted \ldots{} s a call & \texttt{mine/\allowbreak{}x} \\" in table
-    assert r"failed & 1 & out of memory" in table
+    assert tables.refused_rows(read(tmp_path / "m", rows)) == [
+        r"refused & 3 & predicted \ldots{} s a call & \texttt{mine/\allowbreak{}x} \\",
+        r"failed & 1 & out of memory & \texttt{mine/\allowbreak{}y} \\"]

@@ -509,7 +509,7 @@ def test_the_papers_table_shows_ratios_and_verdicts(tmp_path):
     folder = folder_of(tmp_path / "m", {("S1", 2**20): 3, ("S1", 2**28): 0.5, "U0a": 1.8, "U0b": 1.05, "U1a": None, "U1b": 1.4,
                                         "U1c": 1.5})
     results = rs.Results(folder)
-    assert line_of(results, "S1")[3:] == ["---"] * 4 and "hold no verdicts" in text.caption(results)
+    assert line_of(results, "S1")[3:] == ["---"] * 4
     run(folder)
     results = rs.Results(folder)
     assert line_of(results, "S1")[3:] == ["3.00 [2.97, 3.03]", "0.500 [0.495, 0.505]: reversed", "holds",
