@@ -1,10 +1,40 @@
-"""How the project's scripts read their command line, and print."""
+"""How the project's scripts read their command line, print, and end."""
 
 from __future__ import annotations
 
 import argparse
 import io
 import sys
+from contextlib import contextmanager
+from functools import wraps
+
+
+class ResultsError(Exception):
+    """One line for the user: what is wrong with the results, and what to do."""
+
+
+def one_line(name: str):
+    """Makes of a main(): exit code 0, or 1 after one line that says what cannot be read or written."""
+    def of(main):
+        @wraps(main)
+        def ended(arguments: list[str] | None = None) -> int:
+            try:
+                main(arguments)
+            except (ResultsError, OSError) as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                return 1
+            return 0
+        return ended
+    return of
+
+
+@contextmanager
+def needed_by(what: str, otherwise: str = ""):
+    """Imports without which a script ends, and says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        sys.exit(f"{what} needs the Python package {error.name}: pip install -r requirements.txt into .venv{otherwise}")
 
 
 class WhileRead(io.FileIO):

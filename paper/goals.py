@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import results as rs
-from command_line import Parser
+from command_line import Parser, one_line
 
 SET = Path(__file__).with_name("goals-set.csv")
 MET, MISSED, ABSENT = "met", "missed", "not measured"
@@ -96,20 +96,16 @@ def verdicts(rows: pd.DataFrame) -> pd.Series:
         lambda v: MISSED if MISSED in set(v) else MET if set(v) == {MET} else ABSENT)
 
 
-def main(arguments: list[str] | None = None) -> int:
+@one_line("goals.py: error")
+def main(arguments: list[str] | None) -> None:
     parser = Parser(prog="goals.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder to judge by; goals.csv is written into it")
     folder = parser.parse_args(arguments).folder
-    try:
-        if not rs.stored(folder / "tuned.csv").exists():
-            raise rs.ResultsError(f"{folder} has no tuned.csv: run `reductio run tuned` and name its folder")
-        rows = judged(folder)
-        rows.to_csv(folder / "goals.csv", index=False, float_format="%.6g")
-    except (OSError, rs.ResultsError) as error:
-        print(f"goals.py: error: {error}", file=sys.stderr)
-        return 1
+    if not rs.stored(folder / "tuned.csv").exists():
+        raise rs.ResultsError(f"{folder} has no tuned.csv: run `reductio run tuned` and name its folder")
+    rows = judged(folder)
+    rows.to_csv(folder / "goals.csv", index=False, float_format="%.6g")
     print("\n".join(f"{verdict:>13}  {goal}" for goal, verdict in verdicts(rows).items()))
-    return 0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,13 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from command_line import Parser
+from command_line import Parser, needed_by, one_line
+
+with needed_by("make.py: error: it"):
+    import results as rs
+    from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
+                         releases, speedup, style, throughput, tuned)
+    from text import numbers, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
@@ -36,32 +42,27 @@ def numbers_in_paper() -> dict[str, int]:
     return {name: k for k, name in enumerate(re.findall(r"^\\generatedfigure\{([^}]*)\}", text, re.M), 1)}
 
 
+# Of each figure its module, what it shows of each type, and the files that it is drawn from.
+OF_EACH_TYPE = {"throughput-device": (throughput, "comparison"), "speedup": (speedup, "comparison"), "cpu": (cpu, "cpu")}
+FIGURES = {"limits": (limits, "limits"), "index": (index, "index"), "ladders": (ladders, "contrasts"),
+           "levels": (levels, "contrasts"), "grid": (grid, "multiblock"), "latency": (latency, "contrasts"),
+           "ablation": (ablation, "contrasts"), "accuracy": (accuracy, "accuracy"),
+           "frontier": (frontier, "frontier frontier-python"), "exact": (exact, "frontier"), "peers": (peers, "peers"),
+           "tuned": (tuned, "tuned"), "releases": (releases, "releases")}
+
+
 def planned(results) -> list[tuple]:
     """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
-    from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
-                         releases, speedup, throughput, tuned)
-
-    plan = []
-    for kind in TYPES:
-        plan += [(f"throughput-device-{kind}", throughput, (kind,), "comparison"),
-                 (f"speedup-{kind}", speedup, (kind,), "comparison"), (f"cpu-{kind}", cpu, (kind,), "cpu")]
-    for name, module, files in (
-            ("limits", limits, "limits"), ("index", index, "index"), ("ladders", ladders, "contrasts"),
-            ("levels", levels, "contrasts"), ("grid", grid, "multiblock"), ("latency", latency, "contrasts"),
-            ("ablation", ablation, "contrasts"),
-            ("accuracy", accuracy, "accuracy"), ("frontier", frontier, "frontier frontier-python"), ("exact", exact, "frontier"),
-            ("peers", peers, "peers"), ("tuned", tuned, "tuned"), ("releases", releases, "releases")):
-        plan.append((name, module, (), files))
+    plan = {name: (module, (), files) for name, (module, files) in FIGURES.items()}
+    plan |= {f"{name}-{kind}": (module, (kind,), files) for kind in TYPES for name, (module, files) in OF_EACH_TYPE.items()}
     numbers = numbers_in_paper()
-    plan.sort(key=lambda one: (numbers.get(one[0], 99), one[0]))
     return [(f"fig{numbers[name]:02}-{name}" if name in numbers else f"more-{name}", module, arguments,
-             [results.file(f"{file}.csv") for file in files.split()]) for name, module, arguments, files in plan]
+             [results.file(f"{file}.csv") for file in files.split()])
+            for name, (module, arguments, files) in sorted(plan.items(), key=lambda one: (numbers.get(one[0], 99), one[0]))]
 
 
-def draw_all(results, out: Path, kinds) -> tuple[list[Path], list[str]]:
+def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     """The files written, and what the index says of each figure. Prints one line for each figure, drawn or not."""
-    from figures import style
-
     for old in (*out.glob("fig[0-9][0-9]-*"), *out.glob("more-*")):  # of another results folder, perhaps
         if old.suffix in style.KINDS:
             old.unlink()
@@ -74,7 +75,7 @@ def draw_all(results, out: Path, kinds) -> tuple[list[Path], list[str]]:
         if figure is None:
             print(f"  {short}: not drawn, {lacking}")
             continue
-        written += style.save(figure, out, name, kinds)
+        written += style.save(figure, out, name)
         print(f"  {short}: drawn" + (f"; {lacking}" if absent else ""))
         shows = ", ".join(arguments).replace("_", " ") + (": " if arguments else "")
         shows += " ".join(module.__doc__.split()).partition(". ")[0].rstrip(".")
@@ -82,7 +83,7 @@ def draw_all(results, out: Path, kinds) -> tuple[list[Path], list[str]]:
     return written, told
 
 
-def index(results, told: list[str], tables: list[Path]) -> str:
+def contents(results, told: list[str], tables: list[Path]) -> str:
     """index.md: which figures and tables there are, what they show, when they were made and from which machine."""
     def machine(folder: Path, of) -> str:
         days = sorted({str(run.get("started_utc", ""))[:10] for run in of.record.get("runs", [])} - {""})
@@ -99,21 +100,16 @@ def index(results, told: list[str], tables: list[Path]) -> str:
         f"The paper's tables and numbers, for LaTeX: {', '.join(f'`tables/{path.name}`' for path in tables)}.", "", ""])
 
 
-def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=(".pdf", ".png")) -> list[Path]:
-    """Everything, figures as these kinds of file; returns what was written."""
-    import results as rs
-    from text import numbers, tables
-
+def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> None:
+    """Everything."""
     results = rs.read_results(results_folder, cpu_folder)
     try:
         for folder in (out / "figures", out / "tables"):
             folder.mkdir(parents=True, exist_ok=True)
-            probe = folder / ".writable"
-            probe.touch()
-            probe.unlink()
+        (out / "index.md").touch()
     except OSError as error:
         raise rs.ResultsError(f"{shown(out)} cannot be written ({error.strerror}): name another folder with --out")
-    written, told = draw_all(results, out / "figures", kinds)
+    written, told = draw_all(results, out / "figures")
     for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz",
                    "repeat-relative.csv.gz"):
         if results.comparison is not None and not rs.stored(results_folder / source).exists():
@@ -125,13 +121,12 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
         print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
               f"python paper/goals.py {shown(results_folder)}")
     texts = [*tables.write(results, out / "tables"), numbers.write(numbers.Numbers(results), out / "tables")]
-    (out / "index.md").write_text(index(results, told, texts), encoding="utf-8")
-    written += [*texts, out / "index.md"]
-    print(f"{len(written)} files in {shown(out)}, from {shown(results_folder)}")
-    return written
+    (out / "index.md").write_text(contents(results, told, texts), encoding="utf-8")
+    print(f"{len([*written, *texts]) + 1} files in {shown(out)}, from {shown(results_folder)}")
 
 
-def main(arguments: list[str] | None = None) -> int:
+@one_line("make.py: error")
+def main(arguments: list[str] | None) -> None:
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR",
                         help=f"results folder to read (default: {shown(DEFAULT_RESULTS)})")
@@ -140,21 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, metavar="DIR",
                         help=f"folder to write to (default: {shown(DEFAULT_OUT)})")
     options = parser.parse_args(arguments)
-    try:
-        import results
-        from figures import style  # noqa: F401  matplotlib
-    except ModuleNotFoundError as error:
-        if error.name not in ("matplotlib", "pandas", "numpy"):
-            raise
-        print(f"make.py: error: the Python package {error.name} is missing: pip install -r requirements.txt",
-              file=sys.stderr)
-        return 1
-    try:
-        make(options.results, options.out, options.cpu_results)
-    except results.ResultsError as error:
-        print(f"make.py: error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    make(options.results, options.out, options.cpu_results)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from command_line import Parser
+from command_line import Parser, needed_by, one_line
 
-
-def draw(table, title: str, where: str):
-    """`table`: rows that differ in variant, settings and n alone, in the legend's order."""
+with needed_by("reductio: a figure", ", or leave --out out to plot on the terminal"):
     import matplotlib.pyplot as plt
     import numpy as np
 
@@ -21,6 +19,9 @@ def draw(table, title: str, where: str):
     from figures import cpu, style
     from figures.panels import CEILING_LOOK, FLOOR_LOOK, GIGA, shade_above
 
+
+def draw(table, title: str, where: str):
+    """`table`: rows that differ in variant, settings and n alone, in the legend's order."""
     table = table.reset_index(drop=True)
     size = table["n"].astype(float) * table["element_type"].map(rs.ELEMENT_BYTES)
     table = table.assign(n=table["n"].astype("int64"), bytes=size,
@@ -74,28 +75,17 @@ def draw(table, title: str, where: str):
     return figure
 
 
-def main(arguments: list[str] | None = None) -> int:
+@one_line("reductio")
+def main(arguments: list[str] | None) -> None:
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--title", required=True)
     parser.add_argument("--folder", type=Path, required=True, metavar="DIR", help="the results folder of the rows")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     options = parser.parse_args(arguments)
-    try:
-        import results as rs
-        from figures import style
-    except ModuleNotFoundError as error:
-        print(f"reductio: a figure needs the Python package {error.name}: pip install -r requirements.txt into .venv, "
-              "or leave --out out to plot on the terminal", file=sys.stderr)
-        return 1
-    try:
-        table = rs.read_points(Path("/dev/stdin"), rs.read_catalog(options.folder / "catalog.csv"))
-        where = table["machine"].iloc[0]
-        style.save(draw(table, options.title, where), options.out.parent, options.out.stem, (options.out.suffix,))
-    except (rs.ResultsError, OSError) as error:
-        print(f"reductio: {error}", file=sys.stderr)
-        return 1
+    table = rs.read_points(Path("/dev/stdin"), rs.read_catalog(options.folder / "catalog.csv"))
+    where = table["machine"].iloc[0]
+    style.save(draw(table, options.title, where), options.out.parent, options.out.stem, (options.out.suffix,))
     print(f"{options.out}: {options.title}, {where}")
-    return 0
 
 
 if __name__ == "__main__":

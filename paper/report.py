@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import gzip
 import hashlib
 import html
 import importlib.util
@@ -22,7 +21,13 @@ import sys
 import zlib
 from pathlib import Path
 
-from command_line import Parser
+from command_line import Parser, needed_by, one_line
+
+with needed_by("reductio: a report"):
+    import numpy as np
+    import pandas as pd
+
+    import results as rs
 
 HERE = Path(__file__).resolve().parent / "report"
 CHART = "chart"  # the class of every plot: the text of its style is then known, and its hash
@@ -43,8 +48,6 @@ class Blob:
         self.size = 0
 
     def add(self, array, dtype: str) -> dict:
-        import numpy as np
-
         data = np.ascontiguousarray(array, dtype=dtype).tobytes()
         at = self.size
         data += bytes(-len(data) % 8)
@@ -54,9 +57,6 @@ class Blob:
 
     def column(self, values, is_number: bool) -> dict:
         """Numbers as doubles, so that the page shows what the CSV holds; words by their place in a list."""
-        import numpy as np
-        import pandas as pd
-
         if is_number:
             return self.add(pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan), "f8")
         codes, words = pd.factorize(values.astype(str))
@@ -75,8 +75,6 @@ class Blob:
 def trimmed_means(row, context, value):
     """Of each row and context the mean of its values without a tenth at either end, as trimmed_mean() of
     src/measure/stats/statistics.cpp: rows, contexts, means, sorted."""
-    import numpy as np
-
     order = np.lexsort((value, context, row))
     row, context, value = row[order], context[order], value[order]
     start = np.flatnonzero(np.concatenate(([True], (row[1:] != row[:-1]) | (context[1:] != context[:-1]))))
@@ -88,34 +86,21 @@ def trimmed_means(row, context, value):
 
 def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
     """Of every wanted point (row, contexts, rounds, times)."""
-    import numpy as np
-
     csv.field_size_limit(2**31 - 1)
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        header = next(reader, [])
-        places = [header.index(c) if c in header else None for c in key]
-        lists = [header.index(c) for c in ("round", "allocation", "time_s")]
-        voided = header.index("voided") if "voided" in header else None
-        for fields in reader:
-            if len(fields) != len(header):
-                raise ValueError(f"line {reader.line_num} has {len(fields)} of {len(header)} fields")
-            row = wanted.get(tuple("" if at is None else fields[at] for at in places))
-            if row is None:
-                continue
-            rounds, contexts, times = (np.array(fields[at].split(), float) for at in lists)
+    table, lists = rs.read_words(path), ("round", "allocation", "time_s")
+    rs.refuse_lacking(path, [c for c in lists if c not in table])
+    keys = zip(*(table[c] if c in table else [""] * len(table) for c in key))
+    for fields, of in zip(keys, table.to_dict("records")):
+        if fields in wanted:
+            rounds, contexts, times = (np.array(of[c].split(), float) for c in lists)
             good = np.isfinite(times) & (times > 0)
-            if voided is not None and "yes" in fields[voided]:
-                good &= np.array(fields[voided].split()) != "yes"
-            yield row, contexts[good], rounds[good], times[good]
+            if "yes" in of.get("voided", ""):
+                good &= np.array(of["voided"].split()) != "yes"
+            yield wanted[fields], contexts[good], rounds[good], times[good]
 
 
 def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) -> dict | None:
     """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
-    import numpy as np
-
-    import results as rs
-
     key = [c for c in rs.ROWS.key if c in rows] + ["run_id"]
     wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
     taken, count = [], 0
@@ -141,8 +126,6 @@ def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) ->
 
 def joined(points, each: bool) -> dict:
     """The points' samples as columns; of contexts' means the round is 0."""
-    import numpy as np
-
     rows, *parts = zip(*points) if (points := list(points)) else ((), (), (), ())
     contexts, rounds, times = (np.concatenate(part) if part else np.zeros(0) for part in parts)
     rows = np.repeat(np.array(rows, int), [len(part) for part in parts[0]])
@@ -170,10 +153,6 @@ def sources() -> dict[str, str]:
 
 def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
     """What the page holds of a folder. What cannot be read is named in `missing`."""
-    import pandas as pd
-
-    import results as rs
-
     if not folder.is_dir():
         raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
     missing: list[str] = []
@@ -225,15 +204,12 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
 # ------------------------------------------------------------------------------------------------- the page
 
 
-class NoLibrary(Exception):
-    """Observable Plot is not installed."""
-
-
 def library() -> str:
     """Observable Plot and D3, as pyobsplot's wheel ships them: a module that sets window.Plot and window.d3."""
-    package = importlib.util.find_spec("pyobsplot")
-    if package is None:
-        raise NoLibrary
+    with needed_by("reductio: a report"):
+        package = importlib.util.find_spec("pyobsplot")
+        if package is None:
+            raise ModuleNotFoundError(name="pyobsplot")
     return (Path(package.origin).parent / "static" / "static-widget.js").read_text(encoding="utf-8")
 
 
@@ -270,8 +246,6 @@ def page(header: dict, blob: Blob) -> str:
 
 def make(folders: list[Path], samples: str = "means", root: str | None = None) -> tuple[str, list[str]]:
     """The page, and a line for each thing that it lacks. `root`: the way from the page to the project, for links."""
-    import results as rs
-
     blob = Blob()
     found = [read_folder(folder, samples, blob) for folder in folders]
     header = {"folders": found, "samples": samples, "sources": sources(), "schema": rs.SCHEMA_VERSION,
@@ -286,34 +260,20 @@ def root_from(out: Path) -> str | None:
     return "../" * len(folder.relative_to(root).parts) if folder.is_relative_to(root) else None
 
 
-def main(arguments: list[str] | None = None) -> int:
+@one_line("reductio")
+def main(arguments: list[str] | None) -> None:
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="results folders")
     parser.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="default: report.html")
     parser.add_argument("--samples", choices=SAMPLES, default="means",
                         help="of each point's samples the mean of each context (the default), all, or none")
     options = parser.parse_args(arguments)
-    try:
-        import results as rs
-    except ModuleNotFoundError as error:
-        print(f"reductio: a report needs the Python package {error.name}: pip install -r requirements.txt into .venv",
-              file=sys.stderr)
-        return 1
-    try:
-        text, missing = make(options.folders, options.samples, root_from(options.out))
-        options.out.write_text(text, encoding="utf-8")
-    except NoLibrary:
-        print("reductio: a report needs the Python package pyobsplot: pip install -r requirements.txt into .venv",
-              file=sys.stderr)
-        return 1
-    except (rs.ResultsError, OSError) as error:
-        print(f"reductio: {error}", file=sys.stderr)
-        return 1
+    text, missing = make(options.folders, options.samples, root_from(options.out))
+    options.out.write_text(text, encoding="utf-8")
     for line in missing:
         print(f"left out: {line}")
     print(f"{options.out}: {', '.join(folder.resolve().name for folder in options.folders)}, "
           f"{options.out.stat().st_size / 1e6:.1f} MB; open it in a browser")
-    return 0
 
 
 if __name__ == "__main__":

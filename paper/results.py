@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 import contrasts
+from command_line import ResultsError
 from contrasts import Contrast
 
 # What columns there are, of what kind, and which of them tell one point from another: the program's own tables, as it
@@ -101,10 +102,6 @@ CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and cl
 CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
 MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
                "graph": "graph replay", "replay": "one-call graph", "launch_to_idle": "launch to idle"}
-
-
-class ResultsError(Exception):
-    """One line for the user: what is wrong with the results, and what to do."""
 
 
 class Absent(LookupError):

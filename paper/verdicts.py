@@ -23,7 +23,7 @@ import pandas as pd
 
 import contrasts
 import results as rs
-from command_line import Parser
+from command_line import Parser, one_line
 from results import Contrast, Results
 
 VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(rs.VERDICTS.words["verdict"])  # as they are counted
@@ -449,13 +449,10 @@ def in_words(of: dict[str, int]) -> str:
 
 
 def write(table: pd.DataFrame, path: Path) -> None:
-    try:
-        table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-    except OSError as error:
-        raise rs.ResultsError(f"{path} cannot be written ({error.strerror})")
+    table.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
 
 
-# -------------------------------------------------------------------------------------------- two folders
+# ------------------------------------------------------------------------------------------- two folders
 
 
 def set_beside(here: Path, there: Path) -> pd.DataFrame:
@@ -491,7 +488,8 @@ def print_differences(both: pd.DataFrame, there: str) -> None:
         print(f"at {words}: both decide {decided.sum()} of {of.sum()} verdicts, {how}")
 
 
-def main(arguments: list[str] | None = None) -> int:
+@one_line("verdicts.py: error")
+def main(arguments: list[str] | None) -> None:
     parser = Parser(prog="verdicts.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder to judge by; verdicts.csv is written into it")
     either = parser.add_mutually_exclusive_group()
@@ -500,21 +498,15 @@ def main(arguments: list[str] | None = None) -> int:
     either.add_argument("--beside", type=Path, metavar="DIR",
                         help="judge nothing: print in which verdicts FOLDER differs from this other results folder")
     options = parser.parse_args(arguments)
-    try:
-        if options.beside is not None:
-            print_differences(set_beside(options.folder, options.beside), options.beside.resolve().name)
-            return 0
-        results = Results(options.folder, options.cpu_results)
-        table = verdicts(results)
-        write(table, options.folder / "verdicts.csv")
-    except rs.ResultsError as error:
-        print(f"verdicts.py: error: {error}", file=sys.stderr)
-        return 1
+    if options.beside is not None:
+        return print_differences(set_beside(options.folder, options.beside), options.beside.resolve().name)
+    results = Results(options.folder, options.cpu_results)
+    table = verdicts(results)
+    write(table, options.folder / "verdicts.csv")
     for name in sorted(results.absent):
         print(f"  no {name}: claims that need it are not decidable here")
     print(f"  by the tests as first set: {in_words(counts(as_first_set(table)))}")
     print(f"{options.folder / 'verdicts.csv'}: {in_words(counts(table.loc[table['role'] == CLAIM, 'verdict']))}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -65,11 +65,12 @@ def test_large_samples_are_left_out_and_named(folder, monkeypatch):
     assert len(again) < len(whole) and len(missing) == 1 and "would make it more than 1,000 samples" in missing[0]
 
 
-def test_without_the_library_it_says_what_to_install(folder, tmp_path, monkeypatch, capsys):
+def test_without_the_library_it_says_what_to_install(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: None)
-    assert report.main([str(folder), "--out", str(tmp_path / "page.html")]) == 1
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1 and "needs the Python package pyobsplot: pip install -r requirements.txt" in told
+    with pytest.raises(SystemExit) as ended:
+        report.main([str(folder), "--out", str(tmp_path / "page.html")])
+    told = ended.value.code
+    assert "\n" not in told and "needs the Python package pyobsplot: pip install -r requirements.txt" in told
 
 
 def test_the_page_of_the_h200_is_whole_and_small():
