@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,14 +118,13 @@ def values(results: Results, file: str, value: str = "value", call: str = "", **
     return found
 
 
-def counter(results: Results, file: str, call: str, metric: str, n: int) -> float:
-    """What a profiler counted in a call's kernel."""
-    return float(values(results, file, call=call, metric=metric, n=n)["value"].median())
+def median(results: Results, file: str, call: str = "", **where) -> float:
+    return float(values(results, file, call=call, **where)["value"].median())
 
 
 def latency(results: Results) -> float:
     """Cycles of a load from memory."""
-    return float(values(results, "probes.csv", quantity="load_latency_memory", unit="cycles")["value"].median())
+    return median(results, "probes.csv", quantity="load_latency_memory", unit="cycles")
 
 
 def threads_of(test: dict) -> int:
@@ -177,11 +177,8 @@ def fewest_samples(results: Results, c: Contrast, test: dict, n: int) -> float:
     """Of the two calls of a speedup; infinite where that is not known."""
     found = [math.inf]
     for call in (test["base"], test["variant"]):
-        try:
-            rows = results.rows(c.experiment, call, n=n, status="ok")
-        except rs.Absent:
-            continue
-        found += rows["n_samples"].dropna().tolist()
+        with suppress(rs.Absent):
+            found += results.rows(c.experiment, call, n=n, status="ok")["n_samples"].dropna().tolist()
     return min(found)
 
 
@@ -196,7 +193,7 @@ def quantity(results: Results, test: dict, side) -> tuple[float, str]:
     if isinstance(side, (int, float)):
         return float(side), f"{side:g}"
     if "call" in side:
-        value = counter(results, test["file"], side["call"], side["metric"], side["n"])
+        value = median(results, test["file"], side["call"], metric=side["metric"], n=side["n"])
         return (0.0 if value < side.get("none_below", 0) else value), f"{side['metric']} of {side['call']}"
     column, take = side.get("value", "value"), side.get("take", "median")
     of = values(results, test["file"], column, **side["where"])[column]
@@ -214,11 +211,15 @@ def judge_quotient(results: Results, test: dict, _n: int | None) -> Found:
 def judge_order(results: Results, test: dict, n: int) -> Found:
     """Whether the kernels' speed goes with a counter: Kendall's rank correlation over all pairs of kernels."""
     calls = [contrasts.asked()[name].calls(1)[0] for name in test["contrasts"]]
-    counted = [counter(results, test["file"], call, test["metric"], n) for call in calls]
+
+    def counted_by(metric: str) -> list[float]:
+        return [median(results, test["file"], call, metric=metric, n=n) for call in calls]
+
+    counted = counted_by(test["metric"])
     if "of" in test:
         # A rate of what is the same in all kernels is the time again, and goes with speed whatever they do.
         parts = [test["of"]] if isinstance(test["of"], str) else test["of"]
-        amounts = [sum(counter(results, test["file"], call, part, n) for part in parts) for call in calls]
+        amounts = [sum(of) for of in zip(*map(counted_by, parts))]
         if max(amounts) <= (1 + test["effect"]) * min(amounts):
             apart = 100 * (max(amounts) / min(amounts) - 1)
             raise Lacking(f"{len(amounts)} kernels have the same {' + '.join(parts)}, to within {apart:.2g} %, so the rate "
@@ -252,7 +253,7 @@ def kendall(one: list[float], other: list[float], tied: float = 0.0) -> float:
 def judge_apart(results: Results, test: dict, n: int) -> Found:
     """How far the SMs' clocks are apart, as a share of the cycles that the run takes."""
     offsets = values(results, "probes.csv", quantity="sm_clock_offset", unit="cycles")
-    rate = float(values(results, "probes.csv", quantity="sm_clock_rate")["value"].median())
+    rate = median(results, "probes.csv", quantity="sm_clock_rate")
     by_sm = offsets.groupby("sm")["value"].median()
     spread, cycles = float(by_sm.max() - by_sm.min()), contrast(results, test["contrast"], n).value * 1e9 * rate
     return limited(test, spread / cycles, f"the clocks of {len(by_sm)} SMs are {spread:.4g} cycles apart, and the run "
@@ -377,34 +378,32 @@ def verdicts(results: Results) -> pd.DataFrame:
         tests = [test_of(claims, claim, t) for t in claim["tests"]]
         deciding, beside = ([t for t in tests if bool(t.get("beside")) == is_beside] for is_beside in (False, True))
 
-        def add(role: str, found: Found, test: dict | None, n: int | None, before: str = "") -> None:
+        def add(role: str, found: Found, n: int | None, test: dict | None = None, before: str = "") -> None:
             sized = test is not None and test["kind"] not in OF_NO_SIZE
-            rows.append(dict(claim=claim["id"], document=claim["document"], statement=claim["statement"],
-                             text_figure=claim["text_figure"], n=n, **{c: test[c] if sized else "" for c in OF_A_ROW},
-                             base=found.base, variant=found.variant, ratio=found.ratio, ci_low=found.low,
-                             ci_high=found.high, threshold=found.threshold, verdict=found.verdict, reason=found.reason,
-                             role=role, verdicts_before=before))
+            rows.append({**{c: claim[c] for c in ("document", "statement", "text_figure")}, "claim": claim["id"], "n": n,
+                         **{c: test[c] if sized else "" for c in OF_A_ROW}, **vars(found), "ci_low": found.low,
+                         "ci_high": found.high, "role": role, BEFORE: before})
 
         for role, which in ((CLAIM, 0), (AT_LARGE, 1)):
             there = at_size(deciding, which)
             if not there:
                 continue
-            found = [judge(results, t, t["n"][which]) for t in there]
-            sizes = [None if t["kind"] in OF_NO_SIZE else t["n"][which] for t in there]
+            steps = [(judge(results, t, size := size_of(t, which)), size, t) for t in there]
             before = THEN.join(verdict_by(results, claims, claim, change["before"], which)
                                for change in claim.get("changes", []))
-            if len(found) == 1:
-                add(role, found[0], there[0], sizes[0], before)
+            if len(steps) == 1:
+                add(role, *steps[0], before)
             else:
-                add(role, together(found, there), None,
-                    next((n for n in sizes if n), None), before)
-                for of in zip(found, there, sizes):
-                    add(STEP, *of)
-            for test in beside:
-                if at_size([test], which):
-                    n = None if test["kind"] in OF_NO_SIZE else test["n"][which]
-                    add(BESIDE, judge(results, test, test["n"][which]), test, n)
+                add(role, together([found for found, *_ in steps], there), next((n for _, n, _ in steps if n), None), None, before)
+                for step in steps:
+                    add(STEP, *step)
+            for test in (t for t in beside if at_size([t], which)):
+                add(BESIDE, judge(results, test, size := size_of(test, which)), size, test)
     return pd.DataFrame(rows, columns=rs.VERDICTS.names).astype({"n": "Int64"})
+
+
+def size_of(test: dict, which: int) -> int | None:
+    return None if test["kind"] in OF_NO_SIZE else test["n"][which]
 
 
 def at_size(tests: list[dict], which: int) -> list[dict]:
@@ -417,7 +416,7 @@ def at_size(tests: list[dict], which: int) -> list[dict]:
 def verdict_by(results: Results, claims: dict, claim: dict, tests: list[dict], which: int) -> str:
     """A claim's verdict by other tests than its own."""
     there = at_size([test_of(claims, claim, t) for t in tests], which)
-    return together([judge(results, t, t["n"][which]) for t in there], there).verdict if there else ""
+    return together([judge(results, t, size_of(t, which)) for t in there], there).verdict if there else ""
 
 
 def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | None, pd.DataFrame]:
