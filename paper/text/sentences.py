@@ -7,38 +7,20 @@ import json
 import pandas as pd
 
 import contrasts
-from facts import H100, Fact, agreement, differ, longer, pairs, same_code
+from facts import (BEST, H100, OTHERS, Fact, agreement, by_hand, compiled, differ, exact_over_cub, fastest, longer, of_tuned,
+                   pairs, same_code, seconds)
 from figures.index import speeds
 from results import Results
 
 
-def by_hand(d: Results, experiment: str, mode: str, operation: str = "sum", least: int = 0, **where) -> pd.DataFrame:
-    """The documents' calls, L2 cold and dirty, without page-locked memory, which no document uses."""
-    rows = d.rows(experiment, device="cuda", timing_mode=mode, operation=operation, cache_state="cold_dirty",
-                  status="ok", kind="document", **where)
-    return rows[(rows["n"] >= least) & ~rows["settings"].str.contains("host-pinned")]
-
-
-def fastest(d: Results, experiment: str, n: int, call: str, mode: str = "device", operation: str = "sum") -> bool:
-    """Whether a call is the fastest of its experiment."""
-    rows = by_hand(d, experiment, mode, operation, n=n)
-    best = rows.loc[rows["time_median_s"].idxmin()]
-    variant, _, settings = call.partition(":")
-    return best["variant"] == variant and set(settings.split(",")) <= {"", *best["settings"].split(";")}
-
-
-def whole(d: Results, mode: str, **where) -> pd.DataFrame:
-    return by_hand(d, "comparison", mode, element_type="f32", **where)
-
-
 def cub_ahead(d: Results) -> bool:
     """All of the documents' sums are slower than CUB on large inputs."""
-    return (whole(d, "device", least=2**24)["speedup_ci_high"] < 1).all()
+    return (by_hand(d, element_type="f32", least=2**24)["speedup_ci_high"] < 1).all()
 
 
-def most(d: Results, mode: str, least: int = 0) -> tuple[str, int]:
+def most(d: Results) -> tuple[str, int]:
     """Which of the documents' calls gains most over CUB, and at which size."""
-    rows = whole(d, mode, least=least)
+    rows = by_hand(d, element_type="f32")
     best = rows.loc[rows["speedup"].idxmax()]
     return best["variant"], best["n"]
 
@@ -142,22 +124,11 @@ def unrolled(d: Results) -> list[float]:
     return [times["host/plain", level] / times["host/unroll8", level] for level in levels]
 
 
-def of_host(d: Results, level: str) -> float:
-    """The elements of a vector in g++'s loop."""
-    return d.row("compiler", compiler="g++", level=level, kernel="host/add-plain", element_type="i32",
-                 loop="main")["elements_per_load"]
-
-
 def fits(d: Results, scope: str) -> float:
     """The share of the device-timed f32 calls whose times a latency and a bandwidth fit."""
     rows = d.rows("models", experiment="comparison", device="cuda", timing_mode="device", element_type="f32",
                   range=scope)
     return (rows["status"] == "ok").sum() / (rows["status"] != "too_few_sizes").sum()
-
-
-def minutes(d: Results, *experiments: str) -> float:
-    runs = [run for run in d.machine.get("runs") if not experiments or run["experiment"] in experiments]
-    return sum(run["time_spent"]["wall_s"] for run in runs) / 60
 
 
 def finishes(d: Results, n: int) -> float:
@@ -168,9 +139,7 @@ def finishes(d: Results, n: int) -> float:
 
 def by_size(d: Results) -> pd.Series:
     """tuned's speedup over CUB, f32, aligned, L2 cold and dirty."""
-    rows = d.rows("tuned", "tuned/sum", element_type="f32", timing_mode="device", cache_state="cold_dirty",
-                  offset_elements=0)
-    return rows.set_index("n")["speedup"]
+    return of_tuned(d, "device cold_dirty", element_type="f32").set_index("n")["speedup"]
 
 
 def replay(d: Results, n: int) -> pd.Series:
@@ -221,7 +190,7 @@ SENTENCES = [
          lambda d: verdicts(d, "L1", "L5", "L7", "L8") == {"mixed"}),
     said(r"$2^{20}$ elements, and 512 gain", lambda d: [loads(d, n) for n in (2**20, 2**28)] == [4, 512]),
     said("the fastest kernel of the documents falls from",
-         lambda d: fastest(d, "comparison", 2**28, "multiblock/last-block-warp")),
+         lambda d: fastest(d).startswith(BEST + ":")),
     said(r"\id{int64\_t} is nearly as fast as \id{int} in all but two kernels of \id{squares}", lambda d: {
         name for name, of in speeds(d, "f32").items() if min(of["i64", n][0] for n in (2**20, 2**28)) < 0.95} == {
             "squares/multi-block", "squares/multi-block-tree"}),
@@ -236,10 +205,10 @@ SENTENCES = [
     said("throughput ranks the kernels nearly as their times do", lambda d: verdicts(d, "U8") == {"holds"}),
     said("On large inputs CUB is ahead of all of the documents' kernels", cub_ahead),
     said(r"At $2^{28}$ the fastest is \id{multiblock/last-block-warp}",
-         lambda d: fastest(d, "comparison", 2**28, "multiblock/last-block-warp")),
+         lambda d: fastest(d).startswith(BEST + ":")),
     said(r"The largest gain is that of \id{levels/completely-unrolled} with atomics at $2^{13}$",
-         lambda d: most(d, "device") == ("levels/completely-unrolled", 2**13)
-         and fastest(d, "comparison", 2**13, "levels/completely-unrolled:finish=atomic")),
+         lambda d: most(d) == ("levels/completely-unrolled", 2**13)
+         and fastest(d, 2**13).startswith("levels/completely-unrolled:") and "finish=atomic" in fastest(d, 2**13)),
     said("No kernel gains as much over CUB", lambda d: (t := in_every_way(d))["end_to_end"] / t["graph"] > max(
         d.rows(file, status="ok")["speedup"].max() for file in ("comparison", "tuned"))),
     said("CUB launches twice from $2^{13}$ elements on. Saving the second launch gains most there, and less as "
@@ -250,9 +219,8 @@ SENTENCES = [
         longer(d, f"{v} wide_sum", v) < 1.01 for v in ("tuned/sum", "cub/sum"))),
     said("where CUB's own reproducible sum reaches", lambda d: min(
         longer(d, "cub@3.5.0/sum:determinism=gpu_to_gpu", "exact/sum"), longer(d, "exact/sum", "tuned/sum")) > 1),
-    said(r"From there on random data take at most 2\,\% longer than CUB's sum at every size that we measured", lambda d: (
-        rows := d.rows("frontier", "exact/sum", operation="sum", dataset="random"))[rows["n"] >= 2**14]
-        ["speedup"].min() > 0.98),
+    said(r"From there on random data take at most 2\,\% longer than CUB's sum at every size that we measured", lambda d: min(
+        exact_over_cub(d)) > 0.98),
     said("The price is paid by doubles of such data", lambda d: longer(d, "exact/sum", "tuned/sum", "f32", "spread")
          < 1.1 < longer(d, "exact/sum", "tuned/sum", "f64", "spread")),
     said("Atomics have the worst order", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
@@ -262,8 +230,9 @@ SENTENCES = [
     said("The fastest kernels come with a slow call", lambda d: replay(d, 2**24).idxmin() == "torch/compile"),
     said(r"with \id{g++} unrolling by hand gains up to -O2", lambda d: min(gains(
         d, 200, *(f"U7.{build}O{level}" for build in ("", "gcc-") for level in range(3)))) > 1.05),
-    said("it makes vectors of the plain loop, and unrolling gains nothing", lambda d: of_host(d, "O3") == 4 and all(
-        d.contrast(f"U7.{build}O3", 200).high < 1.05 for build in ("", "gcc-"))),
+    said("it makes vectors of the plain loop, and unrolling gains nothing", lambda d: all(
+        d.contrast(f"U7.{build}O3", 200).high < 1.05 for build in ("", "gcc-"))
+         and compiled(d, "host/add-plain", "elements_per_load", compiler="g++", level="O3", element_type="i32") == 4),
     said("makes vectors from -O2 on, and unrolling by four takes more than twice as long",
          lambda d: max(gains(d, 200, "U7.clang-O2", "U7.clang-O3")) < 0.5),
     said("Another build of the same loops gives other ratios", lambda d: d.contrast("U7.O3", 200).high
@@ -275,8 +244,9 @@ SENTENCES = [
     said(r"Beyond L2 the model fits nearly every kernel within 5\,\%. Inside L2 it fits almost none",
          lambda d: fits(d, "beyond") > 0.9 and fits(d, "inside") < 0.2),
     said(r"\id{multi-block-tree} with two blocks per SM",
-         lambda d: fastest(d, "squares", 2**20, f"squares/multi-block-tree:grid={2 * d.machine.get('gpu.sm_count')}",
-                           "end_to_end", "sum_of_squares")),
+         lambda d: (call := fastest(
+             d, 2**20, mode="end_to_end", experiment="squares", operation="sum_of_squares")).startswith("squares/multi-block-tree:")
+         and f"grid={2 * d.machine.get('gpu.sm_count')}" in call.split(",")),
     said("(U1), less at each step",
          lambda d: (g := gains(d, 2**24, "U1a", "U1b", "U1c")) == sorted(g, reverse=True)),
     said("most of that is due to the independent loads",
@@ -297,7 +267,8 @@ SENTENCES = [
     said("hundreds of times as exact as the long chains",
          lambda d: (e := errors(d, "cub/sum", "squares/strided"))[1] > 200 * e[0]),
     said("They finish by atomics", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
-    said("half an hour in all", lambda d: 25 < minutes(d) < 35 and 0.3 < minutes(d, "tuned") / minutes(d) < 0.45),
+    said("half an hour in all", lambda d: 25 * 60 < (
+        s := seconds(d, "tuned", "comparison", *OTHERS)) < 35 * 60 and 0.3 < seconds(d, "tuned") / s < 0.45),
     said("None failed, was wrong, or came out faster than the memory",
          lambda d: set(d.rows("comparison")["status"]) <= {"ok", "over_limit", "refused", "no_memory"}),
     said("all but two of the goals that were set before", lambda d: goals_missed(d) == 2),
