@@ -115,7 +115,7 @@ def draw(results: Results):
         panels[0].set_ylabel("error (ulp of the exact sum)", labelpad=1)
     names = {name: look(color, marker) for name, color, marker in looks.values()}
     names |= {"frontier": LINE, "half a unit: rounded once": DOTTED_LOOK}
-    style.legend(figure, names, 0.06, ncols=style.legend_columns(list(names), style.TEXT_WIDTH - 0.12))
+    style.legend(figure, names, 0.06, ncols=6)
     style.title(figure, f"What a bit costs on one {results.machine_of('frontier.csv').gpu}, n = {rs.power_label(largest['n'].iloc[0])}",
                 "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
                 "stands on it." + ("\nPython's sums stand as far from CUB's as their kernels do, replayed beside CUB's; JAX's as its "

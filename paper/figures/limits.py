@@ -10,6 +10,7 @@ from figures.panels import LINE, PEAK_LOOK, draw_line, l2_look, mark_l2, not_dra
 from results import Results
 
 LEFT, RIGHT, GAP, HEAD, TALL, TICKS = 0.52, 0.06, 0.56, 0.46, 1.6, 0.4
+COLUMNS = 4  # of the legend
 
 
 def draw(results: Results):
@@ -34,8 +35,7 @@ def draw(results: Results):
     if peak:
         looks[f"theoretical peak, {peak / 1e12:.2f} TB/s"] = PEAK_LOOK
     looks |= l2_look(results.machine)
-    per_line = style.legend_columns(list(looks), style.TEXT_WIDTH - 0.1)
-    foot = TICKS + LINE * -(-len(looks) // per_line) + 0.28
+    foot = TICKS + LINE * -(-len(looks) // COLUMNS) + 0.28
     figure = style.sheet(HEAD + TALL + foot)
     rate, time, share = style.row(figure, ["limits:rate", "limits:time", "limits:share"], foot, TALL, LEFT, RIGHT, GAP)
     variant = next((s.variant for s in others if s.is_base), others[0].variant)
@@ -68,7 +68,7 @@ def draw(results: Results):
                                (share, variant, "time of only reading / its own")):
         axes.set_title(title, loc="left", pad=4)
         axes.set_ylabel(label)
-    style.legend(figure, looks, foot - TICKS, 0.1, "upper left", ncols=per_line)
+    style.legend(figure, looks, foot - TICKS, 0.1, "upper left", ncols=COLUMNS)
     style.title(figure, f"{results.machine.gpu}: read ceiling and launch floor, {types[0]}", left=LEFT)
     style.foot(figure, f"Marks: times; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", 0.1)
     return figure

@@ -104,23 +104,6 @@ def text_width(text: str) -> float:
     return width / 72
 
 
-def legend_columns(labels: list[str], width: float) -> int:
-    """The most legend columns that fit into a width in inches; labels fill column by column."""
-    handle = (plt.rcParams["legend.handlelength"] + plt.rcParams["legend.handletextpad"]) * FONT_SIZE / 72
-    space = plt.rcParams["legend.columnspacing"] * FONT_SIZE / 72
-    for columns in range(len(labels), 1, -1):
-        # The fuller columns come first, as matplotlib lays them out.
-        rows, longer = divmod(len(labels), columns)
-        total, start = (columns - 1) * space, 0
-        for c in range(columns):
-            end = start + rows + (c < longer)
-            total += handle + max(text_width(label) for label in labels[start:end])
-            start = end
-        if total <= width:
-            return columns
-    return 1
-
-
 def sheet(height: float, width: float = TEXT_WIDTH):
     """A figure of so many inches."""
     return plt.figure(figsize=(width, height))
