@@ -242,7 +242,7 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
 def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
-    Columns are added: `page_locked` (see twin); `words`, what tells a row's settings from others (see setting_words);
+    Columns are added: `page_locked`, where another row has the same settings in ordinary memory; `words`, what tells a row's settings from others (see setting_words);
     and what the catalogue (the folder's own, unless one is given) says: `kind`, `group`, `is_base` and `by_default`, of
     the variant, the operation and the settings.
     """
@@ -263,14 +263,14 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     table["kind"], table["group"] = of["kind"].fillna("yours"), of["group"].fillna(YOURS)
     table["is_base"] = [o in str(of_these).split(";") for o, of_these in zip(table["operation"], of["base_of"])]
     table["by_default"] = of["default_settings"] == table["settings"]
-    table["page_locked"] = False
-    for device, of_device in table.groupby("device"):
-        pairs = list(zip(of_device["variant"], of_device["settings"]))
-        have = set(pairs)
-        locked = [twin(s) != s and (v, twin(s)) in have for v, s in pairs]
-        words = setting_words(of_device[[not l for l in locked]])
-        table.loc[of_device.index, "page_locked"] = locked
-        table.loc[of_device.index, "words"] = [words[v, twin(s) if l else s] for l, (v, s) in zip(locked, pairs)]
+    # No document uses page-locked memory, so figures and tables show a document's own finish on the host alone.
+    shown = table["settings"].str.replace("finish=host-pinned", "finish=host")
+    call, twin = (pd.MultiIndex.from_arrays([table["device"], table["variant"], of]) for of in (table["settings"], shown))
+    table["page_locked"] = (shown != table["settings"]) & twin.isin(call)
+    shown = shown.where(table["page_locked"], table["settings"])
+    for _, of in table.groupby("device"):
+        words = setting_words(of[~of["page_locked"]])
+        table.loc[of.index, "words"] = [words[call] for call in zip(of["variant"], shown[of.index])]
     return table
 
 
@@ -294,15 +294,6 @@ def experiments_in(folder: Path) -> dict[str, Path]:
     """By name the CSV of a folder that hold an experiment's rows."""
     return {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))
             if ".samples." not in path.name and is_experiment(path)}
-
-
-def twin(settings: str) -> str:
-    """The same choice, finishing on the host from ordinary memory where this one does from page-locked memory.
-
-    No document uses page-locked memory, so figures and tables show a document's own finish alone. Rows without such a
-    twin are shown as any.
-    """
-    return settings.replace("finish=host-pinned", "finish=host")
 
 
 CATALOG = "thread block grid operations document_n group kind base_of default_settings".split()  # what is read of it
@@ -490,10 +481,6 @@ class Results:
         return self.machine_of("cpu.csv")
 
     @cached_property
-    def sm_count(self) -> float | None:
-        return self.machine.number("gpu.sm_count")
-
-    @cached_property
     def catalog(self) -> pd.DataFrame:
         return read_catalog(self.folder / "catalog.csv")
 
@@ -671,7 +658,7 @@ APART = ["seed", "context"]
 
 def series(table: pd.DataFrame, **which) -> list[Series]:
     """All series of one device, operation, element_type, mode and cache_state (cold_dirty unless said), sorted by variant:
-    aligned random data, calls in a loop, and no page-locked memory (see twin).
+    aligned random data, calls in a loop, and no page-locked memory.
 
     Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
     refusals are to be told. A table is not to be changed once its series were asked for: each is found once.

@@ -44,8 +44,8 @@ def draw(results: Results):
     axes.axhline(1, **PARITY_LOOK)
     axes.set_ylabel("share of the read ceiling", labelpad=2)
     names = {rs.power_label(n): look for n, look in looks.items()}
-    if results.sm_count:
-        axes.axvline(USUAL * results.sm_count, **DOTTED_LOOK)
+    if count := results.machine.number("gpu.sm_count"):
+        axes.axvline(USUAL * count, **DOTTED_LOOK)
         names[f"{USUAL} blocks an SM"] = DOTTED_LOOK
     style.legend(figure, names, 0.06)
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",

@@ -38,7 +38,7 @@ def draw(results: Results):
         return None
     panels = [p for p in PANELS if p[0] in found]
     looks = by_size(sorted({n for lines in found.values() for n in lines}), markersize=2.8)
-    figure = style.sheet(HEAD + TALL + FOOT)
+    figure, count = style.sheet(HEAD + TALL + FOOT), results.machine.number("gpu.sm_count")
     for (gid, _, title, by_blocks), axes in zip(panels, style.row(figure, list(found), FOOT, TALL, LEFT, RIGHT, GAP)):
         drawn = []
         for n, points in found[gid].items():
@@ -47,8 +47,8 @@ def draw(results: Results):
             elif gid == "loads":
                 points = [(1, 1.0, 1.0, 1.0), *points]
             draw_points(axes, points, label=str(n), **looks[n])
-            if gid == "loads" and results.sm_count:
-                few = [(loads, gain) for loads, gain, *_ in points if blocks_of(loads, n) < results.sm_count]
+            if gid == "loads" and count:
+                few = [(loads, gain) for loads, gain, *_ in points if blocks_of(loads, n) < count]
                 axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
             drawn += points
         axes.set_yscale("log")
@@ -66,6 +66,6 @@ def draw(results: Results):
     document = of_document("levels")
     style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",
                 f"{document['element_type']}, device time but where the title says, {rs.CACHE_LABELS[document['cache_state']]}")
-    style.foot(figure, ("Hollow: fewer blocks than multiprocessors. " if results.sm_count else "")
+    style.foot(figure, ("Hollow: fewer blocks than multiprocessors. " if count else "")
                + "Lines through marks: 95 % intervals, paired by context.")
     return figure

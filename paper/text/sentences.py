@@ -97,7 +97,7 @@ def grids(d: Results, variant: str) -> pd.Series:
     """Times by the number of blocks per SM."""
     rows = d.rows("multiblock", f"multiblock/{variant}", n=10**8, timing_mode="device", status="ok")
     grid = pd.to_numeric(rows["settings"].str.extract(r"grid=(\d+)")[0])
-    return rows.assign(each=grid / d.sm_count).set_index("each")["time_median_s"]
+    return rows.assign(each=grid / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
 
 
 def first(d: Results, call: str, mode: str) -> list[float]:
