@@ -12,6 +12,7 @@ import gzip
 import json
 import math
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -115,10 +116,12 @@ def place(kind: str, group: str) -> tuple:
 
 def where_is(table: pd.DataFrame, **values) -> pd.DataFrame:
     """The rows that have these values; of several, any of them."""
-    kept = pd.Series(True, table.index)
+    kept = np.arange(len(table))
     for column, value in values.items():
-        kept &= table[column].isin(value) if isinstance(value, (list, tuple, set)) else table[column] == value
-    return table[kept]
+        of = table[column].iloc[kept]
+        same = of.isin(value) if isinstance(value, (list, tuple, set)) else of == value
+        kept = kept[same.to_numpy(bool, na_value=False)]
+    return table.iloc[kept]
 
 
 def groups(table: pd.DataFrame, *kinds: str) -> list[str]:
@@ -278,9 +281,10 @@ def read_any(path: Path) -> pd.DataFrame:
     """A CSV that is no experiment's: columns that hold numbers alone are numbers."""
     table = read_words(path)
     for column in table:
-        given, numbers = table[column] != "", pd.to_numeric(table[column], errors="coerce")
-        if given.any() and numbers.notna().equals(given):
-            table[column] = numbers
+        given = table[column].where(table[column] != "")
+        if given.notna().any():
+            with suppress(ValueError):  # at the first word
+                table[column] = pd.to_numeric(given)
     return table
 
 
@@ -591,7 +595,7 @@ class Series:
     """One line of a figure: one variant with one choice of settings, and one seed and context, along n."""
 
     mode: str          # "device_part", or a timing mode
-    points: pd.DataFrame  # the rows by n, with the columns of renamed(); NaN times where status is not ok
+    points: pd.DataFrame  # the rows by n: POINT, bytes and what renamed() names; NaN times where status is not ok
     variant: str
     settings: str
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
@@ -677,12 +681,17 @@ def renamed(mode: str) -> dict[str, str]:
             "share_of_read_ceiling": "share", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
 
 
+POINT = "n status reason run_id speedup speedup_reference speedup_enough".split()
+
+
 def _find_series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> list[Series]:
     part = mode == "device_part"
     rows = where_is(table, timing_mode="end_to_end" if part else mode, cache_state=cache_state, caller="",
                     dataset=("random", ""), page_locked=False, **which)
     rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
-    rows = rows.rename(columns=renamed(mode)).astype({"n": "int64"}).sort_values(["variant", "n"], kind="stable")
+    names = [field.name for field in fields(Series)][2:]
+    rows = rows.rename(columns=renamed(mode)).astype({"n": "int64"}).sort_values(["variant", "n"], kind="stable")[[
+        *names, *POINT, *renamed(mode).values()]]
     if part:
         rows = rows[(rows["status"] != "ok") | rows["time"].notna()]
         rows[["speedup", "speedup_low", "speedup_high"]] = math.nan  # those are of whole calls
@@ -693,7 +702,6 @@ def _find_series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty"
             rows["words"] = [", ".join(filter(None, [words, f"{column}={value}"]))
                              for words, value in zip(rows["words"], rows[column])]
     # A plan's settings keep the order in which the run took them.
-    names = [field.name for field in fields(Series)][2:]
     return [Series(mode, of.reset_index(drop=True), **of[names].iloc[0])
             for _, of in rows.groupby(["variant", "settings", *APART], sort=False)]
 
@@ -734,12 +742,6 @@ def over(series_: Series, base: Series) -> pd.DataFrame:
                 & (both["speedup_base"] == 1)]
     return pd.DataFrame({"n": both["n"], "ratio": both["speedup"], "low": both["speedup_low"],
                          "high": both["speedup_high"], "enough": both["speedup_enough"] != "no"})
-
-
-def of_only_reading(base: Series) -> pd.DataFrame:
-    """n, ratio: the speedup over the base's of only reading the same bytes, which the program paired."""
-    known = base.ok[base.ok["share"] > 0]
-    return pd.DataFrame({"n": known["n"], "ratio": 1 / known["share"]})
 
 
 def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pandas as pd
 from matplotlib.ticker import LogLocator
 
 import contrasts
@@ -63,10 +64,12 @@ def of_cub(results: Results, document: str) -> tuple[float | None, float | None,
     problem = of_document(document)
     which = {k: problem[k] for k in ("device", "operation", "element_type", "cache_state")}
     for another, table in enumerate((results.experiment(EXPERIMENTS.get(document, document)), results.comparison)):
-        base = None if table is None else rs.base_series(rs.series(table, mode="device", **which))
-        point = None if base is None else base.at(problem["n"][0])
-        if point is not None:
-            return point["time"], point["time"] * point["share"] if point["share"] > 0 else None, bool(another)
+        rows = pd.DataFrame() if table is None else rs.where_is(table, is_base=True, n=problem["n"][0], timing_mode="device",
+                                                                status="ok", caller="", **which)
+        if len(rows):
+            point = rows.loc[rows["time_median_s"].idxmin()]
+            share = point["share_of_read_ceiling"]
+            return point["time_median_s"], point["time_median_s"] * share if share > 0 else None, bool(another)
     return None, None, False
 
 

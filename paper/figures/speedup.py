@@ -76,26 +76,25 @@ def draw_speedups(axes, lines: list[tuple[str, Series, Series]]) -> tuple[list, 
             continue
         few |= not r["enough"].all()
         most = max(most, r["ratio"].max())
-        x, y = r["n"].to_numpy(float), r["ratio"].to_numpy(float)
-        axes.fill_between(x, r["low"].to_numpy(float), r["high"].to_numpy(float), color=color, alpha=0.25, linewidth=0)
-        axes.plot(x, y, color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name, zorder=2)
-        ends.append((x[-1], y[-1], s.variant, style.MARK_COLOR if s.kind == "library" else color))
+        axes.fill_between(r["n"], r["low"], r["high"], color=color, alpha=0.25, linewidth=0)
+        axes.plot(r["n"], r["ratio"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name, zorder=2)
+        ends.append((*r[["n", "ratio"]].iloc[-1], s.variant, style.MARK_COLOR if s.kind == "library" else color))
     axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
     return ends, most, few
 
 
 def draw_times(axes, base: Series, harness, mode: str) -> list:
     """CUB's time, and on the device those of the harness's calls; their ends' labels."""
-    x, y = base.ok["n"].to_numpy(float), 1e6 * base.ok["time"].to_numpy(float)
-    axes.plot(x, y, color="black", label=base.name)
-    ends = [(x[-1], y[-1], "CUB", "black")]
-    for column, word, look in (("read", "read ceiling", dict(color=style.CEILING_EDGE, linewidth=0.9)),
-                               ("floor", "an empty call", FLOOR_LOOK)):
-        known = harness[harness[column].notna()] if mode == "device" else harness[:0]
-        if len(known):
-            x, y = known["n"].to_numpy(float), 1e6 * known[column].to_numpy(float)
-            axes.plot(x, y, label=word, **look)
-            ends.append((x[-1], y[-1], word, style.MARK_COLOR))
+    ends = []
+    drawn = [(base.ok["n"], base.ok["time"], "CUB", dict(color="black", label=base.name))]
+    if mode == "device":
+        drawn += [(harness["n"], harness["read"], "read ceiling", dict(color=style.CEILING_EDGE, linewidth=0.9)),
+                  (harness["n"], harness["floor"], "an empty call", FLOOR_LOOK)]
+    for n, time, word, look in drawn:
+        known = time.notna()
+        if known.any():
+            axes.plot(n[known], 1e6 * time[known], **{"label": word} | look)
+            ends.append((n[known].iloc[-1], 1e6 * time[known].iloc[-1], word, "black" if word == "CUB" else style.MARK_COLOR))
     return ends
 
 
@@ -123,11 +122,11 @@ def draw(results: Results, element_type: str, n: int = 2**28):
         base = next((b for _, _, b in of if b.operation == "sum"), of[0][2])
         harness = rs.harness_calls(results.comparison, device="cuda", operation=base.operation, element_type=element_type,
                                    mode=mode)
-        reading = rs.of_only_reading(base) if mode == "device" else harness[:0]
+        reading = base.ok[base.ok["share"] > 0] if mode == "device" else harness[:0]
         sizes = sorted({m for _, s, _ in of for m in s.ok["n"]})
         if len(reading):
-            most = max(most, reading["ratio"].max())
-            shade_above(upper, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
+            most = max(most, 1 / reading["share"].min())
+            shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
         style.size_axis(upper, sizes, label="")
         lower.set_xlabel("n (elements)", labelpad=1)
         pairs.append((upper, lower, [*ends, (sizes[-1], 1.0, "CUB", "black")], draw_times(lower, base, harness, mode), sizes, most))

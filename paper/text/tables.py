@@ -185,8 +185,8 @@ def provenance_rows(results: Results) -> list[str]:
     """Each experiment's date, revision and card, in the order in which they were run, the CPU's last."""
     names = dict.fromkeys([*rs.experiments_in(results.folder), "frontier", "frontier-python", "peers", "cpu"])
     runs = [(name == "cpu", str(run.get("started_utc")), name, run) for name in names
-            if (table := results.experiment(name)) is not None
-            for run in results.machine_of(f"{name}.csv").get("runs", default=[]) if run.get("run_id") in set(table["run_id"])]
+            if (table := results.experiment(name)) is not None and (there := set(table["run_id"]))
+            for run in results.machine_of(f"{name}.csv").get("runs", default=[]) if run.get("run_id") in there]
     lines = []
     for _, started, experiment, run in sorted(runs, key=lambda r: r[:3]):
         card = "-".join(str(run.get("machine_id") or "not recorded").split("-")[:2])
