@@ -32,32 +32,35 @@ SCRIPTS = sorted(str(p.relative_to(SOURCE)) for part in ("paper", "tools", "expe
                  if ".parse_args(" in p.read_text() and p.name != "command_line.py")
 
 
-def test_scripts_are_found():
-    assert {"paper/make.py", "tools/summary.py", "experiments/ncu.py", "baselines/nvbench/agree.py"} <= set(SCRIPTS)
+def test_scripts_are_found_and_read_their_command_line_by_one_parser():
+    alone = {"experiments/ncu.py", "baselines/nvbench/agree.py"}  # which paper/ need not lie beside
+    assert {"paper/make.py", "tools/summary.py", *alone} <= set(SCRIPTS)
+    assert {s for s in SCRIPTS if "import Parser" not in (SOURCE / s).read_text()} == alone
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_says_in_one_line_what_it_does_not_know_and_tells_its_usage_when_asked(script, capsys, monkeypatch):
     name = script.split("/")[-1]
-    wrong = subprocess.run([sys.executable, SOURCE / script, "--nonsense"], capture_output=True, text=True)
-    assert wrong.returncode == 2 and wrong.stderr.startswith(f"{name}: error: ") and wrong.stderr.count("\n") == 1
-    monkeypatch.setattr(sys, "argv", [str(SOURCE / script), "--help"])
     monkeypatch.setattr(sys, "path", [str((SOURCE / script).parent), *sys.path])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(SOURCE / script), run_name="__main__")
-    assert not ended.value.code and capsys.readouterr().out.startswith(f"usage: {name} ")
+
+    def said(argument: str):
+        monkeypatch.setattr(sys, "argv", [str(SOURCE / script), argument])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(SOURCE / script), run_name="__main__")
+        return ended.value.code, capsys.readouterr()
+
+    code, wrong = said("--nonsense")
+    assert code == 2 and wrong.err.startswith(f"{name}: error: ") and wrong.err.count("\n") == 1
+    code, usage = said("--help")
+    assert not code and usage.out.startswith(f"usage: {name} ")
 
 
-@pytest.mark.parametrize("script", [s for s in SCRIPTS if "import Parser" in (SOURCE / s).read_text()])
-def test_whoever_reads_no_further_has_seen_enough(script):
-    done = unread.run(SOURCE / script, "--help", at_once=False)
+def test_whoever_reads_no_further_has_seen_enough_but_a_full_disk_is_an_error():
+    command = [TOOLS / "measured.py", "--help"]
+    done = unread.run(*command, at_once=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_full_disk_is_no_closed_pipe(tmp_path):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, TOOLS / "measured.py", tmp_path], stdout=full, stderr=subprocess.PIPE,
-                              text=True)
+        done = subprocess.run([sys.executable, *command], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode != 0 and "No space left on device" in done.stderr
 
 
@@ -146,6 +149,11 @@ def test_a_gtest_program_that_fails_behind_its_tests_fails(gtests, monkeypatch):
     assert run_gtests.run_all("/bin/true", ["S.passes"])["S.passes"] == ("failed", "was not run\n")
 
 
+def test_gtests_of_which_none_is_selected_fail(tmp_path, capsys):
+    assert run_gtests.main("/bin/true", str(tmp_path / "x.xml"), "Renamed/*", "0", "8") == 1  # which lists nothing
+    assert "no test of" in capsys.readouterr().out
+
+
 def test_shares_are_all_tests_and_none_twice(gtests, tmp_path):
     text = GTESTS.replace("kill -SEGV $$", ":").replace("exec sleep 1000", ":").replace("exit 3", ":")
     (tmp_path / "program").write_text(text)
@@ -175,11 +183,12 @@ def packages(tmp_path):
         (commands / name).write_text(f"#!/usr/bin/env bash\n{body}\n")
         (commands / name).chmod(0o755)
 
-    play("apt-get", 'echo "$*" >>apt-calls')
     play("sudo", "exit 1")
     play("id", "echo 1000")
+    play("sleep", 'echo "$*" >>slept')
 
-    def run(*entries, root=False, sudo=False, function="packages"):
+    def run(*entries, root=False, sudo=False, function="packages", apt_get=""):
+        play("apt-get", f'echo "$*" >>apt-calls\n{apt_get}')
         if root:
             play("id", "echo 0")
         if sudo:
@@ -211,6 +220,28 @@ def test_with_rights_it_installs_what_is_missing_alone(packages, rights):
     assert done.stdout.startswith("0 installed: first") and calls[0] == "update" and calls[-1].endswith(" first")
 
 
+LOCKED = """echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt)
+N: Be aware that removing the lock file is not a solution and may break your system.
+E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?" >&2; exit 100"""
+
+
+@pytest.mark.parametrize("held", ["update", "install"])
+def test_it_waits_while_another_program_holds_apts_lock(packages, tmp_path, held):
+    body = f'[[ $1 != {held} ]] || (($(grep -c "^$1" apt-calls) > 3)) || {{ {LOCKED}; }}'
+    done, calls = packages("first: false", root=True, apt_get=body)
+    assert done.stdout.count("another program holds apt's lock; waiting up to two minutes for it\n") == 1
+    assert done.stdout.splitlines()[-1] == "0 installed: first", done.stderr
+    assert sorted(call.split()[0] for call in calls) == sorted(["update", "install", *[held] * 3])
+    assert (tmp_path / "slept").read_text() == "2\n" * 3
+
+
+@pytest.mark.parametrize("why, tries", [(LOCKED, 60), ("echo 'E: Unable to locate package x' >&2; exit 100", 1)])
+def test_it_waits_no_longer_than_two_minutes_and_for_nothing_else(packages, why, tries):
+    done, calls = packages("first: false", root=True, apt_get=why)
+    assert done.stdout.splitlines()[-1].startswith("100 ") and len(calls) == tries
+    assert ("another program still holds apt's lock; let it end, then start this again" in done.stderr) == (tries > 1)
+
+
 def test_without_a_browser_its_tests_are_skipped_and_nothing_fails(packages):
     """Whether or not this machine has one."""
     done, _ = packages(function="browser_packages")
@@ -236,11 +267,3 @@ def test_shell_scripts_pass_shellcheck():
     assert len(scripts) >= 5
     done = subprocess.run(["shellcheck", "-x", *scripts], cwd=SOURCE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-
-
-def test_gtests_of_which_none_is_selected_fail(tmp_path, capsys):
-    program = tmp_path / "program"
-    program.write_text("#!/bin/sh\n")  # lists nothing
-    program.chmod(0o755)
-    assert run_gtests.main(str(program), str(tmp_path / "x.xml"), "Renamed/*", "0", "8") == 1
-    assert "no test of" in capsys.readouterr().out
