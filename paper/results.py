@@ -442,9 +442,8 @@ class Results:
         where |= {"variant": variant} if variant else {}
         refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in found])
         found = where_is(found, **where)
-        for pair in filter(None, settings.split(",")):
-            found = found[(";" + found["settings"] + ";").str.contains(f";{pair};", regex=False)]
-        return found
+        pairs = set(filter(None, settings.split(",")))
+        return found[np.array([pairs <= set(of.split(";")) for of in found["settings"]], bool)] if pairs else found
 
     def row(self, name: str, call: str = "", **where) -> pd.Series:
         """The one such row."""
