@@ -148,7 +148,8 @@ def test_a_signal_ends_a_run_that_can_be_resumed(reductio, tmp_path, sent):
     out, err = going.communicate(timeout=HANGS_S)
     assert going.returncode == 1
     assert err.splitlines()[-1] == "reductio: cpu: interrupted; run it again with --resume to go on"
-    assert reductio("run", "cpu", "--variants", "^host/plain$", "--sizes", "2^16", "--out", "there", "--resume").ok()
+    assert reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--set", "opt=O2", "--sizes", "2^16", "--out",
+                    "there", "--resume").ok()
 
 
 def test_quiet_prints_nothing_on_stdout(reductio):

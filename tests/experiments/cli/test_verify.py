@@ -118,10 +118,12 @@ def test_one_case_of_every_check_is_run_by_its_name(reductio):
 
 
 def test_the_simulated_device_is_like_a_named_gpu(reductio):
-    shape = ["--device", "sim", "--variants", "^modern/cooperative$", "--like", "nvidia-h200"]
-    told = reductio("verify", *shape, "--types", "f32", "--sizes", "1000000", "--operations", "sum").ok()
-    assert told.splitlines()[-1] == "2 passed, 0 failed, 0 refused"
-    assert " 0 failed, 0 refused" in reductio("verify", *shape, "--tier", "quick").ok().splitlines()[-1]
+    """On which more blocks are resident at once than on its own 6 multiprocessors."""
+    cases = ["verify", "--device", "sim", "--variants", "^modern/cooperative$", "--types", "i32", "--set", "grid=100,block=32"]
+    for more in (["--sizes", "20000"], ["--tier", "quick"]):
+        told = reductio(*cases, *more, "--like", "nvidia-h200").ok().splitlines()[-1]
+        assert re.fullmatch("[1-9][0-9]* passed, 0 failed, 0 refused", told), told
+        assert "a cooperative launch has all blocks resident at once" in reductio(*cases, *more).error(1)
 
 
 def test_indices_of_32_bits_count_to_a_lowered_limit(reductio):
