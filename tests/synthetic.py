@@ -334,13 +334,6 @@ def narrow_rows(sizes=(2**10, 2**20, 2**26, 2**30)) -> list[dict]:
     return rows
 
 
-def write_tuned(folder: Path, tuned: list[dict] | None = None, narrow: list[dict] | None = None) -> Path:
-    """tuned.csv and narrow.csv."""
-    for name, rows in (("tuned", tuned or tuned_rows()), ("narrow", narrow or narrow_rows())):
-        write_csv(folder / f"{name}.csv", rows)
-    return folder
-
-
 def agreement_rows() -> list[dict]:
     """Of five points of nvbench, two below 2^22 are further off than is allowed, and by its means one more; of three of
     the loops end to end one, and of two in a graph none."""
@@ -403,20 +396,12 @@ def write_contrasts(folder: Path, values: dict, **more) -> Path:
     return folder
 
 
-def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=None, limits=None,
-                 models=None, timing=None) -> Path:
-    """A results folder of the given parts; None leaves a file out, but catalog and machine have defaults."""
+def write_folder(folder: Path, comparison=None, catalog=None, machine=None, **more) -> Path:
+    """A results folder of these CSV's rows, which `more` names; without them a file is left out, but catalog and machine
+    have defaults."""
     folder.mkdir(parents=True, exist_ok=True)
-    if comparison is not None:
-        write_csv(folder / "comparison.csv", comparison)
-    if cpu is not None:
-        write_csv(folder / "cpu.csv", cpu)
-    if limits is not None:
-        write_csv(folder / "limits.csv", limits)
-    if models is not None:
-        write_csv(folder / "models.csv", models)
-    if timing is not None:
-        write_csv(folder / "timing.csv", timing)
-    write_csv(folder / "catalog.csv", catalog if catalog is not None else catalog_rows())
-    (folder / "machine.json").write_text(json.dumps(MACHINE if machine is None else machine))
+    for name, rows in {"comparison": comparison, "catalog": catalog or catalog_rows(), **more}.items():
+        if rows is not None:
+            write_csv(folder / f"{name}.csv", rows)
+    (folder / "machine.json").write_text(json.dumps(machine or MACHINE))
     return folder

@@ -25,9 +25,7 @@ def rows(times: dict, types=("f32",)) -> list[dict]:
 
 
 def folder(path, times, types=("f32", "f64", "i32")):
-    synthetic.write_folder(path)
-    synthetic.write_csv(path / "autotune.csv", rows(times, types))
-    return path
+    return synthetic.write_folder(path, autotune=rows(times, types))
 
 
 SMALL, MIDDLE, LARGE = 2**12, 2**16, 2**24  # 16 KiB, 256 KiB, 64 MiB

@@ -2,10 +2,17 @@
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 from project import SOURCE
 from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, timing_rows, write_checks,
                        write_folder)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +20,7 @@ def full_folder(tmp_path_factory) -> Path:
     """GPU and CPU results of every variant, and all that stands beside them: f32 at all sizes, i32 at those that the
     documents' steps ask for."""
     rows = gpu_rows(types=("f32",)) + gpu_rows(types=("i32",), sizes=[2**20, 2**24, 2**27, 2**28])
-    folder = write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu_rows(types=("f32",)),
+    folder = write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu=cpu_rows(types=("f32",)),
                           limits=limits_rows(), models=model_rows(), timing=timing_rows())
     write_checks(folder)
     return folder
@@ -30,7 +37,6 @@ def make_paper(results: Path, out: Path, cpu: Path | None = None) -> dict:
     """All figures, tables and numbers of a folder, for LaTeX, and the figures by name. These stand there as blank pages of
     their size: to write them takes most of the time, and other tests look at what they show."""
     import make
-    import matplotlib.pyplot as plt
     from figures import style
 
     save, drawn = style.save, {}

@@ -22,7 +22,7 @@ def read(folder, rows, **more):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return rs.read_results(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES),
-                                        cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows()))
+                                        cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows()))
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,7 @@ def drawn(results):
     made = {"throughput": throughput.draw(results, "f32"), "cpu": cpu.draw(results, "f32"), "limits": limits.draw(results)}
     for figure in made.values():
         figure.draw_without_rendering()
-    yield made
-    plt.close("all")
+    return made
 
 
 # --------------------------------------------------------------------------------------------- what is shown
@@ -71,8 +70,7 @@ def unusual(tmp_path_factory):
     for key in ("time_median_s", "time_ci_low_s", "time_ci_high_s"):
         victim[key] = 1e-9  # times beside a status that is not ok must not be believed
     r = read(tmp_path_factory.mktemp("r") / "m", rows, catalog=catalog_rows(FEW | {"levels/brand-new": FEW["levels/naive"]}))
-    yield throughput.draw(r, "f32")
-    plt.close("all")
+    return throughput.draw(r, "f32")
 
 
 def test_a_new_variant_is_drawn_without_an_edit(unusual):

@@ -2,7 +2,6 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import pytest
 import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
@@ -16,12 +15,6 @@ N = 2**20
 READ = 4e-6 + 4 * N / 4.5e12  # of synthetic rows
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
-
-
 def row(call: str, slower: float, ulps: float, exact: float = 3.0, **more) -> dict:
     """Of a sum that takes so many times as long as reading and is so many units off: of 3, 2^-22 in f32."""
     variant, _, operation = call.partition(" ")
@@ -31,9 +24,7 @@ def row(call: str, slower: float, ulps: float, exact: float = 3.0, **more) -> di
 
 
 def folder_of(path, rows) -> rs.Results:
-    synthetic.write_folder(path)
-    synthetic.write_csv(path / "frontier.csv", rows)
-    return rs.Results(path)
+    return rs.Results(synthetic.write_folder(path, frontier=rows))
 
 
 ROWS = [row("compensated/plain", 1.1, 50), row("cub/sum", 1.0, 80), row("compensated/kahan", 1.2, 0.75),
@@ -104,8 +95,7 @@ def test_sums_called_from_python_stand_where_they_are_beside_cub(tmp_path):
 
 def test_sums_called_from_python_have_a_folder_of_their_own_beside(tmp_path):
     folder_of(tmp_path / "m", ROWS)
-    synthetic.write_folder(tmp_path / "card-frontier-python")
-    synthetic.write_csv(tmp_path / "card-frontier-python" / "frontier-python.csv", FROM_PYTHON)
+    synthetic.write_folder(tmp_path / "card-frontier-python", **{"frontier-python": FROM_PYTHON})
     assert "torch.sum" in texts(frontier.draw(rs.Results(tmp_path / "m")))
 
 

@@ -42,11 +42,7 @@ def contrasts(tuned: list[dict], narrow: list[dict]) -> list[dict]:
 
 
 def written(path, tuned, narrow):
-    path.mkdir(parents=True, exist_ok=True)
-    (path / "machine.json").write_text(json.dumps(synthetic.MACHINE))
-    for name, rows in (("tuned", tuned), ("narrow", narrow), ("contrasts", contrasts(tuned, narrow))):
-        synthetic.write_csv(path / f"{name}.csv", rows)
-    return path
+    return synthetic.write_folder(path, tuned=tuned, narrow=narrow, contrasts=contrasts(tuned, narrow))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 them."""
 
 import pytest
-from synthetic import MACHINE, timed, write_csv, write_folder
+from synthetic import MACHINE, timed, write_folder
 
 import contrasts
 import results as rs
@@ -27,15 +27,13 @@ def made(tmp_path, monkeypatch):
     rows = [timed(2e-6, variant="a/b", settings=f"block={b};load=x", n=n, experiment="study",
                   timestamp_utc=f"2000-01-0{d}T00:00:00Z")
             for b, n, d in ((64, 1024, 1), (128, 1024, 2), (64, 4096, 3))]
-    folder = write_folder(tmp_path / "m", machine={**MACHINE, "runs": []})
-    write_csv(folder / "study.csv", rows + [{**rows[0], "time_median_s": 3e-6}])
     probes = [dict(quantity="q", value=v, unit=u) for v, u in ((300, "ns"), (100, "ns"), (7, "cycles"))]
-    write_csv(folder / "probes.csv", probes)
-    write_csv(folder / "repeat.csv.gz", [dict(ratio_low=l, ratio_high=1.1) for l in (0.9, 0.9, 0.9, 1.05)])
-    write_csv(folder / "contrasts.csv", [
-        contrast("gain", 1024, 1.5, 1.49, 1.51), contrast("gain", 4096, 0.98765, 0.98, 0.99),
-        contrast("time", 1024, 2e-6), contrast("clock", 4096, 1234567.8), contrast("later", 1024, ""),
-        contrast("every", 2**20, 2, 1.9, 2.1), contrast("every", 2**20, 4, 3.9, 4.1, element_type="i32")])
+    repeat = [dict(ratio_low=l, ratio_high=1.1) for l in (0.9, 0.9, 0.9, 1.05)]
+    known = [contrast("gain", 1024, 1.5, 1.49, 1.51), contrast("gain", 4096, 0.98765, 0.98, 0.99),
+             contrast("time", 1024, 2e-6), contrast("clock", 4096, 1234567.8), contrast("later", 1024, ""),
+             contrast("every", 2**20, 2, 1.9, 2.1), contrast("every", 2**20, 4, 3.9, 4.1, element_type="i32")]
+    folder = write_folder(tmp_path / "m", machine={**MACHINE, "runs": []}, probes=probes, repeat=repeat, contrasts=known,
+                          study=rows + [{**rows[0], "time_median_s": 3e-6}])
     monkeypatch.setattr(contrasts, "asked", lambda: ASKED)
     return numbers.Numbers(rs.Results(folder))
 

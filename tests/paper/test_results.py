@@ -3,8 +3,6 @@
 import json
 import math
 import shutil
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -20,7 +18,7 @@ FEW = dict(types=("f32",), sizes=[2**20, 2**24])
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_folder(tmp_path / "m", gpu_rows(**FEW), cpu_rows(types=("f32",), sizes=[2**20]),
+    return write_folder(tmp_path / "m", gpu_rows(**FEW), cpu=cpu_rows(types=("f32",), sizes=[2**20]),
                         limits=limits_rows(FEW["sizes"]), models=model_rows())
 
 
@@ -77,17 +75,14 @@ def test_series_are_found_once_in_a_table_and_anew_in_a_part_of_it(tmp_path):
 @pytest.mark.parametrize("break_it, said", [
     (lambda text: "", "is empty"),
     (lambda text: text.splitlines()[0] + "\n", "has a header but no rows"),
-    (lambda text: text[:-40], "cut while being written"),
-    (lambda text: text[:-1], "last row has no line end"),
     (lambda text: text + '2,"unfinished', "cut while being written"),
     (lambda text: text.replace("\n2,", "\n1,"), "schema_version '1'"),
-    (lambda text: text.replace("time_median_s", "time"), "lacks the column time_median_s"),
     (lambda text: text.replace("schema_version", "schema"), "lacks the column schema_version"),
     (lambda text: text.replace(",ok,", ",fine,", 1), "status is 'fine'"),
     (lambda text: text.replace(f",{2**20},", ",many,", 1), ":2: n is 'many', not a finite number"),
     (lambda text: text.replace(",f32,", ",f99,", 1), "element_type is 'f99', not one of i8, i32"),
     (lambda text: text.replace("e-0", "e+400", 1), ", not a finite number"),
-], ids=["empty", "header only", "cut row", "cut line end", "cut quote", "other schema", "lost column", "no schema",
+], ids=["empty", "header only", "cut quote", "other schema", "no schema",
         "unknown status", "no number", "unknown type", "not finite"])
 def test_bad_csv_is_one_clear_line(tmp_path, break_it, said):
     path = write_folder(tmp_path / "m", cpu=cpu_rows(types=("f32",), sizes=[2**20])) / "cpu.csv"
@@ -118,7 +113,7 @@ def test_every_cut_of_the_last_row_is_noticed(folder):
     last = text.rindex(b"\n", 0, -1) + 1
     for end in range(last + 1, len(text)):
         (folder / "cpu.csv").write_bytes(text[:end])
-        with pytest.raises(rs.ResultsError):
+        with pytest.raises(rs.ResultsError, match="cut while being written|last row has no line end"):
             rs.read_points(folder / "cpu.csv")
 
 
@@ -144,17 +139,13 @@ def test_an_ok_row_without_its_time_is_an_error(folder):
     assert "status is ok but time_median_s is missing" in complaint(folder)
 
 
-def test_an_output_that_cannot_be_written(folder, tmp_path, capsys):
+def test_the_command_says_in_one_line_what_it_cannot_read_or_write(folder, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert make.main(["--results", str(folder), "--out", str(tmp_path / "file")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
-
-
-def test_the_command_itself_exits_with_1_and_no_traceback(tmp_path):
-    done = subprocess.run([sys.executable, SOURCE / "paper" / "make.py", "--results", tmp_path / "none"],
-                          capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+    for arguments, said in ((["--results", str(tmp_path / "none")], "is not a folder"),
+                            (["--results", str(folder), "--out", str(tmp_path / "file")], "cannot be written")):
+        assert make.main(arguments) == 1
+        error = capsys.readouterr().err
+        assert said in error and error.count("\n") == 1
 
 
 def test_peak_is_read_or_computed():
@@ -251,11 +242,10 @@ def test_limits_and_models_may_be_missing(folder):
 
 @pytest.mark.parametrize("break_it, said", [
     (lambda text: text[:-9], "cut while being written"),
-    (lambda text: text.replace("n_sizes", "count"), "lacks the column n_sizes: run `reductio models` again"),
     (lambda text: text.replace(",does_not_fit,", ",bad,"), "status is 'bad', not one of ok, does_not_fit"),
     (lambda text: text.replace("4e-06", "four", 1), "latency_s is 'four', not a finite number"),
     (lambda text: text.replace("synthetic,comparison", "another,comparison"), "is of another run of comparison"),
-], ids=["cut", "lost column", "unknown status", "no number", "another run"])
+], ids=["cut", "unknown status", "no number", "another run"])
 def test_bad_models_are_one_clear_line(folder, break_it, said):
     edit(folder / "models.csv", break_it)
     error = complaint(folder)

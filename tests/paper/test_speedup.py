@@ -2,9 +2,8 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import pytest
-from matplotlib.text import Text
+from drawn import axes_of, legible_and_inside
 from synthetic import gpu_rows, write_folder
 
 import results as rs
@@ -60,12 +59,7 @@ def test_speedups_are_those_of_the_rows(tmp_path):
 def drawn(folder):
     made = figure.draw(rs.read_results(folder), "f32")
     made.draw_without_rendering()
-    yield made
-    plt.close(made)
-
-
-def axes_of(drawn, gid):
-    return next(a for a in drawn.axes if a.get_gid() == gid)
+    return made
 
 
 def test_every_line_is_a_speedup_and_is_named_beside_it(drawn, folder):
@@ -95,16 +89,10 @@ def test_the_times_that_the_speedups_are_over_stand_below(drawn):
 
 
 def test_labels_are_legible_inside_the_figure_and_do_not_overlap(drawn):
-    inside = drawn.bbox.padded(1)
-    for gid in ("speedup", "base", "speedup:end_to_end", "base:end_to_end"):
-        boxes = [t.get_window_extent() for t in axes_of(drawn, gid).texts]
-        for k, box in enumerate(boxes):
-            assert inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1
-            assert not any(box.overlaps(other) for other in boxes[k + 1:])
-    assert all(t.get_fontsize() >= 7 for t in drawn.findobj(Text) if t.get_text())
-    for t in drawn.texts:
-        box = t.get_window_extent()
-        assert inside.x0 <= box.x0 and box.x1 <= inside.x1, t.get_text()
+    legible_and_inside({"speedup": drawn})
+    for axes in drawn.axes:
+        boxes = [t.get_window_extent() for t in axes.texts]
+        assert not any(box.overlaps(other) for k, box in enumerate(boxes) for other in boxes[k + 1:]), axes.get_gid()
 
 
 def test_labels_are_moved_apart_and_keep_their_order():

@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
@@ -19,9 +18,7 @@ FIGURES = {"ladders": ladders, "levels": levels, "index": index, "grid": grid,
 
 def folder_of(path: Path, rows: list[dict] = (), of: dict | None = None) -> rs.Results:
     """A folder with these rows, a CSV an experiment, and with these contrasts."""
-    synthetic.write_folder(path)
-    for experiment in sorted({r["experiment"] for r in rows}):
-        synthetic.write_csv(path / f"{experiment}.csv", [r for r in rows if r["experiment"] == experiment])
+    synthetic.write_folder(path, **{name: [r for r in rows if r["experiment"] == name] for name in {r["experiment"] for r in rows}})
     if of:
         write_contrasts(path, of)
     return rs.Results(path)
@@ -47,12 +44,6 @@ def points(axes, label: str, along_x: bool = False) -> dict:
 def interval(axes, label: str, k: int, along_x: bool = False) -> tuple[float, float]:
     _, lines = line(axes, label)
     return tuple(float(end[0 if along_x else 1]) for end in lines[0].get_segments()[k])
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 def test_a_long_name_in_a_title_is_not_cut_off():
@@ -193,20 +184,6 @@ def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):
     assert [l.get_xdata()[0] for l in axes.get_lines() if len(set(l.get_xdata())) == 1 and len(l.get_xdata()) == 2] == [200]
 
 
-# ------------------------------------------------------------------------------------------------ probes
-
-
-def write_probes(folder: Path, rows: list[tuple]) -> None:
-    synthetic.write_csv(folder / "probes.csv", [dict(zip(("quantity", "sm", "repeat", "value", "unit"), r)) for r in rows])
-
-
-def test_probes_of_another_kind_are_one_line(tmp_path):
-    folder = folder_of(tmp_path / "m")
-    synthetic.write_csv(folder.folder / "probes.csv", [dict(quantity="sm_clock_offset", sm=0, value=1)])
-    with pytest.raises(rs.ResultsError, match="lacks the columns repeat, unit: run `reductio probe`"):
-        folder.probes
-
-
 # ----------------------------------------------------------------------------------------------- latency
 
 
@@ -216,8 +193,9 @@ def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
           for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)}
     folder = folder_of(tmp_path / "m", of=of)
     assert "Horizontal" not in texts(latency.draw(folder)) and "the text" not in texts(latency.draw(rs.Results(folder.folder)))
-    write_probes(folder.folder, [("load_latency_memory", "", k, v, "cycles") for k, v in enumerate((600, 700, 900))]
-                 + [("load_latency_memory", "", 0, 350, "ns")])
+    loads = [(k, cycles, "cycles") for k, cycles in enumerate((600, 700, 900))] + [(0, 350, "ns")]
+    synthetic.write_csv(folder.folder / "probes.csv", [
+        dict(quantity="load_latency_memory", sm="", repeat=k, value=value, unit=unit) for k, value, unit in loads])
     figure = latency.draw(rs.Results(folder.folder))
     axes = axes_of(figure, "latency")
     assert points(axes, "strided i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}

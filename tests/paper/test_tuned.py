@@ -3,7 +3,6 @@
 import shutil
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import pytest
 import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
@@ -17,16 +16,12 @@ SIZES = (2**12, 3000001, 2**20, 2**28)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("tuned") / "synthetic"
-    synthetic.write_folder(path, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
-    synthetic.write_csv(path / "tuned.csv", synthetic.tuned_rows(SIZES))
-    return path
+    return synthetic.write_folder(tmp_path_factory.mktemp("tuned") / "synthetic", tuned=synthetic.tuned_rows(SIZES))
 
 
 @pytest.fixture(scope="module")
 def drawn(folder):
-    yield figure.draw(rs.Results(folder))
-    plt.close("all")
+    return figure.draw(rs.Results(folder))
 
 
 def test_the_figure_has_each_type_in_each_way(drawn):
@@ -67,7 +62,6 @@ def test_intervals_that_reach_below_1_are_counted(drawn, folder, tmp_path):
     synthetic.write_csv(there / "tuned.csv", rows)
     drawn = figure.draw(rs.Results(there))
     assert "1 of 5 intervals reaches below 1, the farthest to 0.4000 (f32, graph replay, L2 warm, n = $2^{12}$); none lies below it as a whole." in texts(drawn)
-    plt.close(drawn)
 
 
 def test_it_is_legible_and_names_the_gpu(drawn):

@@ -1,7 +1,6 @@
 """Claims as data, and the verdict that a results folder gives on each: every verdict forced by planted contrasts and CSV,
 and every gap said."""
 
-import json
 import math
 import re
 
@@ -153,13 +152,8 @@ def test_rank_correlation():
 
 def folder_of(path, of: dict | None = None, **files: list[dict]):
     """A results folder with these contrasts and CSV."""
-    path.mkdir(exist_ok=True)
-    (path / "machine.json").write_text(json.dumps(synthetic.MACHINE))
-    if of:
-        write_contrasts(path, of)
-    for name, rows in files.items():
-        synthetic.write_csv(path / f"{name}.csv", rows)
-    return path
+    synthetic.write_folder(path, **files)
+    return write_contrasts(path, of) if of else path
 
 
 def judged(folder) -> dict[tuple[str, str], dict]:
