@@ -24,19 +24,11 @@ static void plain(const float* in, size_t n, float* out) {
 }
 REDUCTIO_CPU_SUM_F32("mine/plain", plain)
 """
-GPU = """
-#include <reductio/plugin.h>
-__global__ void add_all(const float* in, size_t n, float* out) {
-  float sum = 0;
-  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) sum += in[i];
-  atomicAdd(out, sum);
-}
-static void my_sum(const float* in, size_t n, float* out, void* workspace, cudaStream_t stream) {
-  cudaMemsetAsync(out, 0, sizeof *out, stream);
-  add_all<<<528, BLOCK, 0, stream>>>(in, n, out);
-}
-REDUCTIO_SUM_F32("mine/atomic", my_sum)
-"""
+
+
+def listing(language: str) -> str:
+    """Of the page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (SOURCE / "docs/plugins.md").read_text(), re.MULTILINE | re.DOTALL)[0]
 
 
 @pytest.fixture(scope="session")
@@ -252,7 +244,7 @@ def test_the_compilers_errors_are_shown(begin, reductio, tmp_path):
 
 
 def test_a_compiler_that_is_not_there(reductio, tmp_path, mine):
-    (tmp_path / "mine.cu").write_text(GPU)
+    (tmp_path / "mine.cu").write_text(listing("cuda"))
     assert "$NVCC is '/none/nvcc', which is no program" in reductio("list", "./mine.cu", NVCC="/none/nvcc").error()
     assert "$CC is 'none-cc', which is no program" in reductio("list", "./mine.c", CC="none-cc").error()
     (tmp_path / "broken-cc").write_text("no interpreter")
@@ -282,21 +274,28 @@ def test_a_run_is_not_resumed_with_another_plugin_of_that_name(reductio, mine):
 
 # ---- on a GPU ----
 
+def skip_without_gpu():
+    """Before nvcc takes seconds."""
+    if not json.loads(call("info", "--json").ok())["devices"][0]["available"]:
+        pytest.skip("no GPU here")
+
+
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
-def test_a_kernel_of_the_gpu(reductio, tmp_path):
-    (tmp_path / "mine.cu").write_text(GPU)
+def test_the_pages_kernel_of_the_gpu(reductio, tmp_path):
+    """Whose block size is to be given here."""
+    assert listing("cuda").count("528, 256, 0") == 1
+    (tmp_path / "mine.cu").write_text(listing("cuda").replace("528, 256, 0", "528, BLOCK, 0"))
     told = reductio("list", "./mine.cu")
     assert told.code == 1 and "BLOCK" in told.err  # nvcc's own words
     flags = "--nvcc-flags=-DBLOCK=256 -arch=compute_90"
     listed = reductio("list", "./mine.cu", flags, "--csv")
-    assert [r["devices"] for r in listed.rows()] == ["cuda"]
+    assert [(r["variant"], r["devices"]) for r in listed.rows()] == [("mine/atomic", "cuda")]
     assert listed.err.count("-arch=") == 1 and "-gencode" not in listed.err
     refused = reductio("verify", "--variants", "./mine.cu", flags, "--device", "sim").err
     assert "whose accesses to memory the simulated device cannot see; docs/porting.md says how" in refused
-    on_gpu = reductio("verify", "--variants", "./mine.cu", "--nvcc-flags=-DBLOCK=256", "--device", "cuda", "--sizes", "1000,2^20")
-    if on_gpu.code == 77:
-        pytest.skip("no GPU here")
-    assert "mine/atomic" in on_gpu.ok()
+    skip_without_gpu()
+    assert "mine/atomic" in reductio("verify", "--variants", "./mine.cu", "--nvcc-flags=-DBLOCK=256", "--device", "cuda",
+                                     "--sizes", "1000,2^20").ok()
 
 
 CUB = """
@@ -324,9 +323,8 @@ ON_GPU = {
 
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
 def test_cheats_on_a_gpu(reductio):
+    skip_without_gpu()
     told = reductio("verify", "--variants", FIXTURES / "gpu_cheats.cu", "--device", "cuda", "--tier", "quick", "--json")
-    if told.code == 77:
-        pytest.skip("no GPU here")
     judged = {v["variant"]: v for v in json.loads(told.out)["verified"]}
     assert set(judged) == {f"gpu/{v}" for v in [*ON_GPU, "honest"]}
     assert judged["gpu/honest"]["status"] == "ok"
@@ -336,8 +334,7 @@ def test_cheats_on_a_gpu(reductio):
 
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
 def test_cub_built_in_and_in_a_plugin_take_as_long(reductio, tmp_path):
-    if call("compare", "cub/sum", "cub/sum", "--device", "cuda", "--sizes", "1000", "--max-samples", "1").code:
-        pytest.skip("no GPU here")  # before nvcc reads CUB for seconds
+    skip_without_gpu()
     (tmp_path / "cub.cu").write_text(CUB)
     told = reductio("compare", "cub/sum", "./cub.cu", "--device", "cuda", "--sizes", "2^22,2^26", "--effect", "2%", "--csv")
     assert [r["verdict"] for r in told.rows()] == ["SAME", "SAME"]
@@ -419,10 +416,6 @@ def test_a_clock_of_a_plugins_own_changes_no_time(reductio):
 
 # ---- the page ----
 
-def listing(language: str) -> str:
-    return re.findall(rf"^```{language}\n(.*?)^```", (SOURCE / "docs/plugins.md").read_text(), re.MULTILINE | re.DOTALL)[0]
-
-
 @pytest.mark.parametrize("language, ending, command", [
     ("rust", "rs", "rustc -O --crate-type cdylib"), ("fortran", "f90", "gfortran -O3 -shared -fPIC")])
 def test_libraries_of_other_languages(language, ending, command, reductio, tmp_path):
@@ -439,9 +432,3 @@ def test_libraries_of_other_languages(language, ending, command, reductio, tmp_p
 def test_the_pages_variant_in_c(reductio, tmp_path):
     (tmp_path / "mine.c").write_text(listing("c"))
     assert re.search(r"ok +cpu +mine/steps +\d+ passed", reductio("verify", "--variants", "./mine.c").ok())
-
-
-@pytest.mark.skipif(not NVCC, reason="nvcc is not there")
-def test_the_pages_kernel(reductio, tmp_path):
-    (tmp_path / "mine.cu").write_text(listing("cuda"))
-    assert "mine/atomic" in reductio("list", "./mine.cu").ok()
