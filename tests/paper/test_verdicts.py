@@ -494,26 +494,25 @@ def test_a_verdicts_csv_that_was_edited_is_refused(tmp_path):
 # ------------------------------------------------------------------------------------------ the paper's table
 
 
-def line_of(results, claim: str) -> list[str]:
-    line, = (line for line in text.body(results) if line.startswith(f"{claim} & "))
-    return line.removesuffix(r" \\").split(" & ")
+def fields_of(results) -> dict[str, list[str]]:
+    """The table's lines by their claim."""
+    lines = [line.removesuffix(r" \\").split(" & ") for line in text.body(results)]
+    return {fields[0]: fields for fields in lines}
 
 
 def test_the_papers_table_shows_ratios_and_verdicts(tmp_path):
     folder = folder_of(tmp_path / "m", {("S1", 2**20): 3, ("S1", 2**28): 0.5, "U0a": 1.8, "U0b": 1.05, "U1a": None, "U1b": 1.4,
                                         "U1c": 1.5})
-    results = rs.Results(folder)
-    assert line_of(results, "S1")[3:] == ["---"] * 4
+    assert fields_of(rs.Results(folder))["S1"][3:] == ["---"] * 4
     run(folder)
-    results = rs.Results(folder)
-    assert line_of(results, "S1")[3:] == ["3.00 [2.97, 3.03]", "0.500 [0.495, 0.505]: reversed", "holds",
-                                          r"above 1.02 (squares.\allowbreak{}csv)"]
-    assert line_of(results, "S1")[2].startswith(r"\documentfigure{3 times")
-    assert line_of(results, "U0")[3:6] == ["1.80, 1.05", "1.80, 1.05", "holds but weaker"]
-    assert line_of(results, "U0")[6].startswith("holds: above 1.02 (unrolling.") and "; holds but weaker: below half of the document's 1.2" in line_of(
-        results, "U0")[6]
-    assert line_of(results, "U1")[3] == "---, 1.40, 1.50" and line_of(results, "T4")[3:6] == ["---", "---", "not decidable here"]
-    assert line_of(results, "U8")[3:6] == ["---", "---", "not decidable here"]
+    of = fields_of(rs.Results(folder))
+    assert of["S1"][3:] == ["3.00 [2.97, 3.03]", "0.500 [0.495, 0.505]: reversed", "holds",
+                            r"above 1.02 (squares.\allowbreak{}csv)"]
+    assert of["S1"][2].startswith(r"\documentfigure{3 times")
+    assert of["U0"][3:6] == ["1.80, 1.05", "1.80, 1.05", "holds but weaker"]
+    assert of["U0"][6].startswith("holds: above 1.02 (unrolling.")
+    assert "; holds but weaker: below half of the document's 1.2" in of["U0"][6]
+    assert of["U1"][3] == "---, 1.40, 1.50" and of["T4"][3:6] == of["U8"][3:6] == ["---", "---", "not decidable here"]
 
 
 def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, tmp_path):
@@ -533,7 +532,7 @@ def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, 
     assert first["S1"] == vd.REVERSED and (first.drop("S1") == own["verdict"].drop("S1")).all()
     assert text.changes_body(results) == [r"S1 & 2026-12-01 & reversed & holds & n is $2^{21}$ & it fits \\",
                                           r"S1 & 2026-12-02 & holds & holds & it \id{expects} more & the text does \\"]
-    assert line_of(results, "S1")[5] == r"holds$^{\dagger}$"
+    assert fields_of(results)["S1"][5] == r"holds$^{\dagger}$"
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in RESULTS.glob("*/verdicts.csv")))
