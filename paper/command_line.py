@@ -1,7 +1,5 @@
 """How the project's scripts read their command line, print, and end."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import sys

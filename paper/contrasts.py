@@ -1,8 +1,6 @@
 """What contrasts.json asks of a results folder; `reductio summarize FOLDER` answers by FOLDER/contrasts.csv, which
 Results.contrast reads."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ the value of each, in order, and they have to agree as far as the typed digits g
 True, or what holds instead. tests/paper/test_facts.py asks all of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

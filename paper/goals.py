@@ -9,8 +9,6 @@ the goal names contrasts, theirs; which points are slower or undecided is said b
 judged by estimates, as the goals were set. A quantity of which nothing is demanded is reported by type and way.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

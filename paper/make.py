@@ -8,8 +8,6 @@ The CPU's baselines are in a results folder of their own: --cpu-results names it
 Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -4,8 +4,6 @@
 Throughput against n, a line for each variant; of one size a bar for each variant and its settings.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

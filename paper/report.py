@@ -8,8 +8,6 @@ the catalogue, the verdicts on the documents' claims and machine.json. What a fo
 page says; with nothing readable there is no page but one line.
 """
 
-from __future__ import annotations
-
 import base64
 import csv
 import hashlib

@@ -11,8 +11,6 @@ here. Ratios come from contrasts.csv,
 which `reductio summarize` makes. What the folder lacks is said, and the claims that need it are not decidable here.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """What each choice at the three levels gains over the base's, and how choices of two levels go together."""
 
-from __future__ import annotations
-
 from matplotlib.ticker import LogLocator
 
 import contrasts

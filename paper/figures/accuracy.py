@@ -1,7 +1,5 @@
 """How far float32 sums are from the exact one, against n, by the order in which each kernel adds, on each data set."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullLocator

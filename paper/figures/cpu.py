@@ -1,7 +1,5 @@
 """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.patches import Patch
 

@@ -1,8 +1,6 @@
 """What the same bits everywhere cost: the speedup over CUB of exact sums, of CUB's own reproducible ones and of tuned,
 against n, one call at a time and in a graph."""
 
-from __future__ import annotations
-
 import results as rs
 from figures import frontier, style
 from figures.frontier import TYPES, key_of

@@ -2,8 +2,6 @@
 sums that Python users call, if they were measured. The line is the frontier: what is left of it is faster, what is below
 it closer to the exact sum, and nothing is both."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator

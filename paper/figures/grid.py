@@ -1,7 +1,5 @@
 """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 import results as rs

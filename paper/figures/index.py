@@ -1,8 +1,6 @@
 """The type of a loop's index: the speed of each kernel with another integer, over its speed with a signed one of 32
 bits."""
 
-from __future__ import annotations
-
 import results as rs
 from figures import style
 from figures.panels import PARITY_LOOK, draw_points, name_rows

@@ -1,7 +1,5 @@
 """Each document's steps at its own n beside CUB: how fast each kernel is, and where the text's own gains would lead."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd
@@ -104,18 +102,18 @@ class Ladder:
     another_run: bool
     ceiling: float | None
 
-    @staticmethod
-    def of(results: Results, document: str) -> Ladder | None:
-        rungs = climb(results, document)
-        if not rungs:
-            return None
-        cub, reading, another = of_cub(results, document)
-        by_cub = bool(cub) and rungs[0].time.known
-        first = cub / rungs[0].time.value if by_cub else 1.0
-        now = [(k, first, first, first) if r.height is None else (k, *(first * v for v in (r.height.value, r.height.low, r.height.high)))
-               for k, r in enumerate(rungs) if (r.height or r.time).known]
-        told = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
-        return Ladder(document, rungs, now, told, by_cub, another, cub / reading if by_cub and reading else None)
+
+def ladder_of(results: Results, document: str) -> Ladder | None:
+    rungs = climb(results, document)
+    if not rungs:
+        return None
+    cub, reading, another = of_cub(results, document)
+    by_cub = bool(cub) and rungs[0].time.known
+    first = cub / rungs[0].time.value if by_cub else 1.0
+    now = [(k, first, first, first) if r.height is None else (k, *(first * v for v in (r.height.value, r.height.low, r.height.high)))
+           for k, r in enumerate(rungs) if (r.height or r.time).known]
+    told = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
+    return Ladder(document, rungs, now, told, by_cub, another, cub / reading if by_cub and reading else None)
 
 
 def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float, names_width: float, ends: tuple) -> None:
@@ -159,7 +157,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
 
 def draw(results: Results):
     """None where the folder has none of the steps."""
-    found = {document: ladder for document in rs.DOCUMENTS if (ladder := Ladder.of(results, document))}
+    found = {document: ladder for document in rs.DOCUMENTS if (ladder := ladder_of(results, document))}
     columns = [of for column in COLUMNS if (of := [found[d] for d in column if d in found])]
     if not columns:
         return None

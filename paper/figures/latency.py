@@ -1,8 +1,6 @@
 """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the latency
 of one load (S6)."""
 
-from __future__ import annotations
-
 import results as rs
 from figures import style
 from figures.panels import LINE, draw_points, of_document

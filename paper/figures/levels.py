@@ -1,8 +1,6 @@
 """Document levels: the gain of several loads a thread over one, of a global stride over a local one, and of finishing by
 atomics over a second launch and over the host, at each size."""
 
-from __future__ import annotations
-
 import results as rs
 from figures import style
 from figures.panels import PARITY_LOOK, by_size, draw_points, in_words, of_document

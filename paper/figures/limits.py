@@ -1,7 +1,5 @@
 """The read ceiling and the launch floor, in every way of timing and state of the cache."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import results as rs

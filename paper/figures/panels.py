@@ -5,8 +5,6 @@ mixes timing modes without saying so in its title or legend. Only points with st
 counted in the note at the foot.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

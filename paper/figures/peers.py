@@ -1,8 +1,6 @@
 """What Python users call, and our own sum called from C++: how many times as fast as CUB called from C++ their kernels
 alone are, and their calls until the result is in host memory, at each n."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.ticker import LogLocator
 

@@ -1,8 +1,6 @@
 """Sums of every release of CUB, compiled by one nvcc: the speedup of each over the one before it, of f32 at each n and of
 each type at five."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap, LogNorm

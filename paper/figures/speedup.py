@@ -1,8 +1,6 @@
 """How many times as fast as CUB each document's fastest kernel, ours and the other libraries are: whole calls on the device
 on the left, calls until the result is on the host on the right; below them the times that the speedups are over."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import results as rs

@@ -1,7 +1,5 @@
 """The one look of all figures: sizes at final print width, fonts, colours that the colour-blind can tell apart."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from pathlib import Path

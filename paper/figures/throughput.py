@@ -1,8 +1,6 @@
 """The share of the read ceiling that every variant reaches on the device against n, a panel for each document, on a scale
 that shows small n and slow kernels."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

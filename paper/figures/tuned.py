@@ -2,8 +2,6 @@
 near it and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
 stand by themselves, since neighbours among them need not be alike."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

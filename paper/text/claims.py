@@ -1,7 +1,5 @@
 """What the documents claim, and the verdicts of a results folder's verdicts.csv on it: the rows of the paper's two tables."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Numbers and names as LaTeX."""
 
-from __future__ import annotations
-
 import math
 import re
 

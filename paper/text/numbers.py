@@ -15,8 +15,6 @@ FILE.csv.gz; cpu and cpu-machine are read from the CPU's folder. What a folder l
 folder could have is an error that names the macro and its line.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """What main.tex says about the committed results in words alone, each with its check. Numbers stand in its macros."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

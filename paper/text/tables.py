@@ -1,7 +1,5 @@
 """The rows of the paper's tables, as LaTeX: table-*.tex, each from one results folder. Heads and captions are in main.tex."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

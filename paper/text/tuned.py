@@ -1,8 +1,6 @@
 """goals.csv as tables: the goals of the project's own reduction, for docs/tuned.md and the paper, and its speedups by type
 and way of timing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
