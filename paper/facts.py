@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 
 import results as rs
+from goals import mean
 from results import Results
-from verdicts import OPEN, VERDICTS
+from verdicts import OPEN, VERDICTS, counts
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = re.compile(r"<(-?[\d,]*\.?\d+)>")
@@ -184,11 +185,6 @@ def of_tuned(d: Results, way: str = "", call: str = "tuned/sum:reading=auto", el
     return rows[(rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
 
 
-def mean(values) -> float:
-    """The geometric one."""
-    return float(np.exp(np.log(values).mean()))
-
-
 def by_type(d: Results, way: str) -> list[float]:
     return [mean(of_tuned(d, way, element_type=t)["speedup"]) for t in ("i32", "f32", "f64")]
 
@@ -211,8 +207,7 @@ def parts(d: Results, n: int) -> list[float]:
 
 
 def verdict_counts(d: Results) -> list[int]:
-    found = d.rows("verdicts", role="claim")["verdict"].value_counts()
-    return [int(found.get(v, 0)) for v in VERDICTS]
+    return list(counts(d.rows("verdicts", role="claim")["verdict"]).values())
 
 
 def differ(d: Results, other: str, role: str) -> set[str]:

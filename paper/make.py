@@ -99,7 +99,6 @@ def contents(results, told: list[str], tables: list[Path]) -> str:
 
 
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> None:
-    """Everything."""
     results = rs.read_results(results_folder, cpu_folder)
     try:
         for folder in (out / "figures", out / "tables"):

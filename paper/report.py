@@ -222,7 +222,6 @@ def sha256(text: str) -> str:
 
 
 def page_script() -> str:
-    """The page's own script: one module."""
     return "".join((HERE / f"{name}.js").read_text(encoding="utf-8") for name in ("base", "data", "chart", "views"))
 
 

@@ -423,7 +423,6 @@ class Results:
         return self._tables[file]
 
     def experiment(self, name: str) -> pd.DataFrame | None:
-        """The rows of any experiment."""
         return self._once(f"{name}.csv", read_points)
 
     def table(self, file: str, columns: Columns) -> pd.DataFrame | None:
@@ -446,7 +445,6 @@ class Results:
         return found[np.array([pairs <= set(of.split(";")) for of in found["settings"]], bool)] if pairs else found
 
     def row(self, name: str, call: str = "", **where) -> pd.Series:
-        """The one such row."""
         found = self.rows(name, call, **where)
         if len(found) != 1:
             raise Absent(f"{name} has {len(found)} rows of {call} {where}, where one is wanted")
@@ -480,7 +478,6 @@ class Results:
 
     @cached_property
     def cpu_machine(self) -> Machine:
-        """That of cpu.csv."""
         return self.machine_of("cpu.csv")
 
     @cached_property

@@ -429,7 +429,6 @@ def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | 
 
 
 def counts(verdicts) -> dict[str, int]:
-    """How many claims have each verdict."""
     of = Counter(verdicts)
     return {v: of[v] for v in VERDICTS}
 

@@ -36,7 +36,7 @@ def draw(results: Results):
     of = {g: errors[errors["group"] == g].set_index(["dataset", "n"])["error"].sort_index() for g in ("cub", "thrust")}
     alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])
     groups = [g for g in groups if g != "thrust"] if alike else groups
-    names = {"cub": "CUB and Thrust" if alike else "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
+    names = style.LIBRARY_NAMES | ({"cub": "CUB and Thrust"} if alike else {})
     looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=2.6, linestyle="") for g in groups}
     figure = style.sheet(HEAD + TALL + BASE)
     positive = errors.loc[errors["error"] > 0, "error"]

@@ -10,6 +10,7 @@ import results as rs
 from figures import style
 from figures.panels import ABOVE, CEILING_LOOK, MICRO, PARITY_LOOK, draw_points, name_rows, of_document
 from results import Contrast, Results
+from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
 # like are what they lead to over the first kernel, "ladder.S2.time" its time.
@@ -85,11 +86,6 @@ def label(rung: Rung, rungs: list[Rung]) -> str:
     return rs.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
 
 
-def digits(value: float | None) -> str:
-    """Three digits, zeros at the end included: gains of 1.00 and 1.01 stand below each other."""
-    return "" if value is None else f"{value:#.3g}".rstrip(".") if value < 1000 else f"{value:.0f}"
-
-
 @dataclass
 class Ladder:
     """What a panel shows. Speeds are CUB's time over a kernel's, or, without CUB's, the first kernel's over it."""
@@ -147,7 +143,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
     for word, back in columns.items():
         write(word, back, tall + 0.05, va="bottom", ha="right", color=style.MARK_COLOR)
     for k, r in enumerate(rungs):
-        gain = digits(r.gain.value if r.gain and r.gain.known else None)
+        gain = digits(r.gain.value) if r.gain and r.gain.known else ""
         numbers = ((digits(MICRO * r.time.value), gain, "" if r.told is None else f"{r.told:g}") if r.time.known
                    else ("", "", "not measured"))
         for words, back in zip(numbers, columns.values()):

@@ -17,7 +17,6 @@ LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.42, 0.08, 0.76, 1.45, 0.36, 0.72
 
 
 def blocks_of(loads: int, n: int) -> int:
-    """How many blocks a call has."""
     return -(-n // (BLOCK * loads))
 
 

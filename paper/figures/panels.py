@@ -62,7 +62,6 @@ def speedup_rows(axes, names: list[str], label: str = "speedup") -> None:
 
 
 def name_rows(axes, names: list[str]) -> None:
-    """A row for each name, from the top down."""
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
@@ -70,7 +69,6 @@ def name_rows(axes, names: list[str]) -> None:
 
 
 def by_size(sizes, **look) -> dict[int, dict]:
-    """The look of each n."""
     return {n: style.line_style(i, 0) | look for i, n in enumerate(sizes)}
 
 

@@ -32,6 +32,7 @@ GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73",
                 "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A",
                 "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}
 LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
+LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
 LIBRARY_DASHES = {"cub": "-", "thrust": (0, (4, 1.5)), "cublas": (0, (1, 1))}
 MARK_COLOR = "#555555"
 CEILING_COLOR, CEILING_EDGE = "#EFEFEF", "#A8A8A8"  # light enough for print, and for lines across it
@@ -103,7 +104,6 @@ def text_width(text: str) -> float:
 
 
 def sheet(height: float, width: float = TEXT_WIDTH):
-    """A figure of so many inches."""
     return plt.figure(figsize=(width, height))
 
 

@@ -11,7 +11,6 @@ from figures.panels import FLOOR_LOOK, PARITY_LOOK, draw_line, l2_look, mark_l2,
 from figures.speedup import LABEL_LEFT, label_ends
 from results import Results, Series
 
-LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
 COLUMNS, COLORS = 2, 4
 LEAST = 0.02  # of the axis: the slowest kernels leave it, which keeps the others apart
 LEFT, EDGE, HEAD, TITLE, PLOT, GAP, FOOT = 0.5, 0.04, 0.46, 0.24, 1.62, 0.14, 0.52
@@ -36,7 +35,7 @@ class Panel:
         self.own_sizes = sorted({float(v) for v in sizes if v.isdigit() and int(v) > 0})
         self.modes = ", ".join(rs.MODE_LABELS[m] for m in sorted({s.mode for s in self.series if len(s.ok)}))
         several = Counter(s.variant for s, *_ in self.lines)
-        self.names = {s.name: LIBRARY_NAMES.get(s.group, s.group) if s.kind == "library" else
+        self.names = {s.name: style.LIBRARY_NAMES.get(s.group, s.group) if s.kind == "library" else
                       rs.short_name(s.variant) + (f" [{s.words}]" if several[s.variant] > 1 and s.words else "")
                       for s, *_ in self.lines}
         # Neighbours by their speed at the end differ in colour, and a variant's settings in their dashes.

@@ -3,6 +3,8 @@
 import math
 import re
 
+from results import power_label
+
 MISSING = "---"
 _ESCAPES = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
             "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
@@ -11,7 +13,6 @@ _ESCAPES = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": 
 
 
 def row(*fields: str) -> str:
-    """A line of a table."""
     return " & ".join(fields) + r" \\"
 
 
@@ -42,20 +43,15 @@ def digits(value: float, significant: int = 3) -> str:
     """Three significant digits, no exponent, trailing zeros kept: 0.987, 12.3, 1230."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "?"
-    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
-    rounded = round(value, decimals)
-    # Rounding may have carried into a new digit: 9.996 is 10.0, not 10.00.
-    decimals = max(0, significant - 1 - math.floor(math.log10(abs(rounded)))) if rounded else decimals
-    return f"{rounded:.{decimals}f}"
+    rounded = float(f"{value:.{significant - 1}e}")  # which may carry into a new digit: 9.996 is 10.0
+    return f"{value:.{max(0, significant - 1 - math.floor(math.log10(abs(rounded))))}f}"
 
 
 def _scaled(value: float, units: list[tuple[float, str]]) -> str:
-    for scale, unit in units:
-        # The unit is chosen for the number as it is shown: 999.7 us is 1.00 ms.
-        if float(digits(value / scale)) >= 1:
-            return digits(value / scale) + r"\," + unit
-    scale, unit = units[-1]
-    return digits(value / scale) + r"\," + unit
+    # The unit is chosen for the number as it is shown: 999.7 us is 1.00 ms.
+    shown = [digits(value / scale) for scale, _ in units]
+    k = next((k for k, number in enumerate(shown) if float(number) >= 1), -1)
+    return shown[k] + r"\," + units[k][1]
 
 
 def interval(value: float, low: float, high: float) -> str:
@@ -91,11 +87,7 @@ def binary(size: float) -> str:
 
 
 def power(n: float) -> str:
-    exponent = math.log2(n)
-    if abs(exponent - round(exponent)) < 1e-9:
-        return f"$2^{{{round(exponent)}}}$"
-    decimal = math.log10(n)
-    return f"$10^{{{round(decimal)}}}$" if abs(decimal - round(decimal)) < 1e-9 else f"{n:,.0f}".replace(",", r"\,")
+    return power_label(n).replace(",", r"\,")
 
 
 def count(number: int) -> str:
