@@ -20,7 +20,6 @@ import pandas as pd
 
 import results as rs
 from goals import mean
-from results import Results
 from verdicts import OPEN, VERDICTS, counts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,14 +30,14 @@ MARK = re.compile(r"<(-?[\d,]*\.?\d+)>")
 class Fact:
     page: str
     words: str
-    of: Callable[[Results], object]
+    of: Callable[[rs.Results], object]
     machine: str = "nvidia-h200"
 
     @property
     def sentence(self) -> str:
         return " ".join(MARK.sub(r"\1", self.words).split())
 
-    def wrong(self, root: Path = ROOT, results: Results | None = None) -> str:
+    def wrong(self, root: Path = ROOT, results: rs.Results | None = None) -> str:
         """What is wrong with it, in one line; "" if it is true: of the committed results, or of another folder's."""
         says = f'{self.page} says "{self.sentence}"'
         if self.sentence not in text_of(root / self.page):
@@ -72,55 +71,55 @@ H100, SECOND, OF_PEERS, OF_FRONTIER, RELEASES = (
     f"nvidia-{name}" for name in ("h100-80gb-hbm3", "h200-second", "h100-peers", "h100-frontier", "h100-releases"))
 README = "README.md"
 CLAIMS, COMPARING, EXACT, MEASURING, MODERN, PEERS, PAGE, REPRODUCING, RESULTS, TUNED, TUNING, WHICH = (
-    f"docs/{page}.md" for page in ("claims", "comparing", "exact", "measuring", "modern", "peers", "releases", "reproducing",
-                                   "results", "tuned", "tuning", "which_sum"))
+    f"docs/{page}.md" for page in ("claims", "comparing", "exact", "measuring", "modern", "peers", "releases",
+                                   "reproducing", "results", "tuned", "tuning", "which_sum"))
 N = 2**28
 BEST = "multiblock/last-block-warp"
 
 
-def pairs(d: Results, pair: str = "adjacent", to: str = "", **where) -> pd.DataFrame:
+def pairs(d: rs.Results, pair: str = "adjacent", to: str = "", **where) -> pd.DataFrame:
     """Rows of releases.csv: sums of CUB, unless `call` says otherwise."""
     rows = d.rows("releases", pair=pair, **{k: v for k, v in where.items() if k != "call"})
     return rows[rows["variant"].str.match(rf"{where.get('call', 'cub@[^/]*/sum')}( |$)")
                 & rows["variant"].str.contains(f"@{to}" if to else "@", regex=False)]
 
 
-def changed(d: Results, to: str, **where) -> tuple[float, float]:
+def changed(d: rs.Results, to: str, **where) -> tuple[float, float]:
     """The least and the greatest speedup that has a verdict of a change, warm in a graph."""
     rows = pairs(d, to=to, timing_mode="graph", **where)
     found = rows.loc[rows["verdict"].isin(["FASTER", "SLOWER"]), "speedup"]
     return found.min(), found.max()
 
 
-def of_determinism(d: Results, value: str, kind: str, *exponents: int) -> tuple[float, ...]:
+def of_determinism(d: rs.Results, value: str, kind: str, *exponents: int) -> tuple[float, ...]:
     rows = pairs(d, "determinism", "3.5.0", element_type=kind, timing_mode="device", cache_state="cold_dirty")
     rows = rows[rows["variant"].str.endswith("=" + value)].set_index("n")
     return tuple(rows.loc[2**k, "speedup"] for k in exponents)
 
 
-def right_sums(d: Results, *kernels: str) -> float:
+def right_sums(d: rs.Results, *kernels: str) -> float:
     """Sums of the documents' code as printed; NaN, which no number agrees with, where one is wrong."""
     rows = pd.concat([d.rows("as-printed", kernel=kernel) for kernel in kernels])
     return rows["blocks"].sum() if not rows["wrong"].any() else np.nan
 
 
-def peer(d: Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
+def peer(d: rs.Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
     """A time of peers.csv, cold, in us."""
     return d.us(variant, n, "peers", timing_mode=mode, element_type=element_type)
 
 
-def peer_over_cub(d: Results, variant: str, *args, **more) -> float:
+def peer_over_cub(d: rs.Results, variant: str, *args, **more) -> float:
     """How many times as long as CUB from C++."""
     return peer(d, variant, *args, **more) / peer(d, "cub/sum", *args, **more)
 
 
-def of_ctypes(d: Results, mode: str) -> tuple[float, float]:
+def of_ctypes(d: rs.Results, mode: str) -> tuple[float, float]:
     """The least and the greatest speedup of CUB by ctypes."""
     ratios = d.rows("ctypes-agreement", timing_mode=mode)["ratio"]
     return ratios.min(), ratios.max()
 
 
-def call_costs(d: Results, n: int, *variants: str) -> list[float]:
+def call_costs(d: rs.Results, n: int, *variants: str) -> list[float]:
     """What a call takes longer than CUB's from C++, in us."""
     cub = peer(d, "cub/sum", n, "end_to_end")
     return [peer(d, v, n, "end_to_end") - cub for v in variants]
@@ -130,7 +129,7 @@ FROM_PYTHON = ("torch/sum", "cuda-compute/reduce", "cupy/sum", "torch/compile", 
                "numba/kernel")
 
 
-def longer(d: Results, call: str, base: str, kind: str = "f32", dataset: str = "random", n: int = 2**28) -> float:
+def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str = "random", n: int = 2**28) -> float:
     """How many times as long a sum takes as another, both named as `variant` or `variant wide_sum`."""
     def time(of: str) -> float:
         variant, _, operation = of.partition(" ")
@@ -139,14 +138,14 @@ def longer(d: Results, call: str, base: str, kind: str = "f32", dataset: str = "
     return time(call) / time(base)
 
 
-def exact_over_cub(d: Results, *mode: str, n: int | None = None) -> list[float]:
+def exact_over_cub(d: rs.Results, *mode: str, n: int | None = None) -> list[float]:
     """Speedups of exact sums of random floats and doubles over CUB's, from 2^14 elements on, or of n floats."""
     rows = d.rows("frontier", "exact/sum", operation="sum", dataset="random")
     rows = rows[rows["n"] >= 2**14 if n is None else (rows["n"] == n) & (rows["element_type"] == "f32")]
     return list(rows[rows["timing_mode"].isin(mode)]["speedup"] if mode else rows["speedup"])
 
 
-def ulps(d: Results, *calls: str, dataset: str = "random", kind: str = "") -> list[float]:
+def ulps(d: rs.Results, *calls: str, dataset: str = "random", kind: str = "") -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
     from figures import frontier
 
@@ -158,7 +157,7 @@ PAIRS = "compensated/neumaier", "compensated/double-double"
 CAPTURED = FROM_PYTHON + ("cupy/sum-plain",)
 
 
-def by_hand(d: Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
+def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
             **where) -> pd.DataFrame:
     """The documents' calls, L2 cold and dirty, without page-locked memory, which no document uses."""
     rows = d.rows(experiment, device="cuda", timing_mode=mode, operation=operation, cache_state="cold_dirty",
@@ -166,18 +165,19 @@ def by_hand(d: Results, mode: str = "device", experiment: str = "comparison", op
     return rows[(rows["n"] >= least) & ~rows["settings"].str.contains("host-pinned")]
 
 
-def fastest(d: Results, n: int = N, **which) -> str:
+def fastest(d: rs.Results, n: int = N, **which) -> str:
     """Of these the one that is fastest at n: "levels/naive:block=256,finish=atomic"."""
     rows = by_hand(d, n=n, **which)
     best = rows.loc[rows["time_median_s"].idxmin()]
     return f"{best['variant']}:{best['settings'].replace(';', ',')}"
 
 
-def us_of_sum(d: Results, *calls: str) -> list[float]:
+def us_of_sum(d: rs.Results, *calls: str) -> list[float]:
     return [d.us(call, N, operation="sum") for call in calls]
 
 
-def of_tuned(d: Results, way: str = "", call: str = "tuned/sum:reading=auto", element_type: str = "") -> pd.DataFrame:
+def of_tuned(d: rs.Results, way: str = "", call: str = "tuned/sum:reading=auto",
+             element_type: str = "") -> pd.DataFrame:
     """tuned.csv at even sizes and starts."""
     rows = d.rows("tuned", call, offset_elements=0, status="ok")
     odd = rows["n"].isin([2**k + one for k in range(10, 32) for one in (-1, 1)])
@@ -185,11 +185,11 @@ def of_tuned(d: Results, way: str = "", call: str = "tuned/sum:reading=auto", el
     return rows[(rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
 
 
-def by_type(d: Results, way: str) -> list[float]:
+def by_type(d: rs.Results, way: str) -> list[float]:
     return [mean(of_tuned(d, way, element_type=t)["speedup"]) for t in ("i32", "f32", "f64")]
 
 
-def ceiling_with(d: Results, words: int) -> float:
+def ceiling_with(d: rs.Results, words: int) -> float:
     """The share of the read ceiling, in %, that cold sums would reach if launches of several blocks took the way of so
     many words beyond reading."""
     rows = of_tuned(d, "device cold").dropna(subset=["share_of_read_ceiling"])
@@ -198,7 +198,7 @@ def ceiling_with(d: Results, words: int) -> float:
     return 100 * mean(rows["share_of_read_ceiling"].where(rows["grid_blocks"] == 1, reading / (reading + finish)))
 
 
-def parts(d: Results, n: int) -> list[float]:
+def parts(d: rs.Results, n: int) -> list[float]:
     """Launch floor, reading, what tuned and CUB take beyond it, and their times, in us."""
     ours, cub = (d.measured(call, n, "tuned") for call in ("tuned/sum", "cub/sum"))
     floor, read = ours["launch_floor_s"], ours["read_time_s"]
@@ -206,18 +206,18 @@ def parts(d: Results, n: int) -> list[float]:
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
 
 
-def verdict_counts(d: Results) -> list[int]:
+def verdict_counts(d: rs.Results) -> list[int]:
     return list(counts(d.rows("verdicts", role="claim")["verdict"]).values())
 
 
-def differ(d: Results, other: str, role: str) -> set[str]:
+def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
     here, there = (of.rows("verdicts", role=role).set_index("claim")["verdict"] for of in (d, d.other(other)))
     decided = ~here.isin(OPEN) & ~there.reindex(here.index).isin(OPEN)
     return set(here.index[decided & (here != there.reindex(here.index))])
 
 
-def fits(d: Results, *calls: str) -> list[float]:
+def fits(d: rs.Results, *calls: str) -> list[float]:
     """Latency in us and bandwidth in TB/s beyond L2, of f32 on the device."""
     found = []
     for call in calls:
@@ -227,20 +227,20 @@ def fits(d: Results, *calls: str) -> list[float]:
     return found
 
 
-def of_index(d: Results, call: str, n: int = N) -> tuple[float, float, float]:
+def of_index(d: rs.Results, call: str, n: int = N) -> tuple[float, float, float]:
     """t(u64) / t(i32) on the device, and the speedups of i32 and u64 over CUB."""
     i32, u64 = (d.row("index", f"{call}:index={i}", n=n, element_type="i32", status="ok") for i in ("i32", "u64"))
     part = "time_median_s" if i32["timing_mode"] == "device" else "device_part_median_s"
     return u64[part] / i32[part], i32["speedup"], u64["speedup"]
 
 
-def compiled(d: Results, kernel: str, column: str = "unrolled_by", **where) -> float:
+def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -> float:
     """What the machine code of a kernel's loop has, alike in all of these."""
     value, = d.rows("compiler", kernel=kernel, loop="main", **where)[column].unique()
     return value
 
 
-def same_code(d: Results, **where) -> bool:
+def same_code(d: rs.Results, **where) -> bool:
     """Whether loops that halve their index by a shift and by a division are the same instructions."""
     def opcodes(kernel: str) -> list[str]:
         return d.rows("compiler", kernel=kernel, **where)["opcodes"].tolist()
@@ -248,29 +248,29 @@ def same_code(d: Results, **where) -> bool:
     return all(opcodes(f"halve-{t}-shift") == opcodes(f"halve-{t}-divide") != [] for t in ("int", "unsigned"))
 
 
-def states(d: Results) -> pd.DataFrame:
+def states(d: rs.Results) -> pd.DataFrame:
     """CUB's sum by n and state of the cache, in s."""
     return d.rows("limits", "cub/sum", timing_mode="device", element_type="f32").pivot(
         index="n", columns="cache_state", values="time_median_s")
 
 
-def dirty(d: Results) -> pd.Series:
+def dirty(d: rs.Results) -> pd.Series:
     """How many times as long a dirty call takes as a clean one, by n."""
     times = states(d).dropna()
     return times["cold_dirty"] / times["cold_clean"]
 
 
-def agreement(d: Results, mode: str = "device", below: int = 2**40, least: int = 0) -> pd.DataFrame:
+def agreement(d: rs.Results, mode: str = "device", below: int = 2**40, least: int = 0) -> pd.DataFrame:
     rows = d.rows("nvbench-agreement", mode=mode)
     return rows[(rows["n"] < below) & (rows["n"] >= least)]
 
 
-def runs(d: Results, experiment: str) -> list[dict]:
+def runs(d: rs.Results, experiment: str) -> list[dict]:
     ids = set(d.rows(experiment)["run_id"])
     return [r for r in d.machine.get("runs") if r["run_id"] in ids]
 
 
-def seconds(d: Results, *experiments: str) -> float:
+def seconds(d: rs.Results, *experiments: str) -> float:
     return sum(r["time_spent"]["wall_s"] for e in experiments for r in runs(d, e))
 
 
@@ -278,23 +278,23 @@ OTHERS = ("ablation", "accuracy", "autotune", "index", "latency", "levels", "lim
           "squares", "timing", "twopass", "unrolling")
 
 
-def over_to_host(d: Results, variant: str) -> pd.Series:
+def over_to_host(d: rs.Results, variant: str) -> pd.Series:
     return d.rows("to-host", variant=variant).set_index("n")["ratio"]
 
 
-def example(d: Results, variant: str) -> list[float]:
+def example(d: rs.Results, variant: str) -> list[float]:
     r = d.row("compare-example", variant=variant, n=N)
     return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
 
 
-def over_sum_tuned(d: Results) -> pd.Series:
+def over_sum_tuned(d: rs.Results) -> pd.Series:
     """The speedup of tuned over CUB with the type's best policy, of medians, where both have times."""
     key = ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"]
     base, ours = (d.rows("tuned", v).set_index(key)["time_median_s"] for v in ("cub/sum-tuned", "tuned/sum"))
     return (base / ours).dropna()
 
 
-def of_row(d: Results):
+def of_row(d: rs.Results):
     """The row that measuring.md explains."""
     return d.measured("tuned/sum", N, operation="sum")
 
@@ -303,7 +303,8 @@ FACTS = [
     Fact(README, "CUB adds up 2^28 floats in **<251> us**", lambda d: us_of_sum(d, "cub/sum")),
     Fact(README, "The fastest of the documents' kernels, `multiblock/last-block-warp`, takes **<260> us**: <96> % of CUB's "
          "speed and <86> % of the memory's theoretical peak",
-         lambda d: (us_of_sum(d, fastest(d, element_type="f32"))[0], 100 * d.measured(BEST, N, operation="sum")["speedup"],
+         lambda d: (us_of_sum(d, fastest(d, element_type="f32"))[0],
+                    100 * d.measured(BEST, N, operation="sum")["speedup"],
                     100 * d.measured(BEST, N, operation="sum")["bandwidth_bytes_per_s"] / d.machine.peak_bytes_per_s)),
     Fact(README, "Of the documents' 36 claims <16> still hold and <4> are reversed",
          lambda d: (verdict_counts(d)[0], verdict_counts(d)[5])),
@@ -335,7 +336,8 @@ FACTS = [
          "`squares/strided` <4> times and `twopass/rolled` not at all",
          lambda d: [compiled(d, "squares/strided", index=index) for index in ("int", "unsigned long")]),
     Fact(RESULTS, "and `twopass/rolled` not at all. It never unrolls the loops of `levels`",
-         lambda d: compiled(d, "twopass/rolled", index="unsigned long") == compiled(d, "levels/global-stride", index="int") == 1),
+         lambda d: compiled(d, "twopass/rolled", index="unsigned long")
+         == compiled(d, "levels/global-stride", index="int") == 1),
     Fact(RESULTS, "has <12> instructions if it tests bits and <34> if it takes a remainder",
          lambda d: [d.row("compiler", kernel=f"levels/naive{test}", loop="tree")["instructions"]
                     for test in ("", "[test=modulo]")]),

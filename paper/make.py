@@ -52,11 +52,13 @@ FIGURES = {"limits": (limits, "limits"), "index": (index, "index"), "ladders": (
 def planned(results) -> list[tuple]:
     """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
     plan = {name: (module, (), files) for name, (module, files) in FIGURES.items()}
-    plan |= {f"{name}-{kind}": (module, (kind,), files) for kind in TYPES for name, (module, files) in OF_EACH_TYPE.items()}
+    plan |= {f"{name}-{kind}": (module, (kind,), files)
+             for kind in TYPES for name, (module, files) in OF_EACH_TYPE.items()}
     numbers = numbers_in_paper()
     return [(f"fig{numbers[name]:02}-{name}" if name in numbers else f"more-{name}", module, arguments,
              [results.file(f"{file}.csv") for file in files.split()])
-            for name, (module, arguments, files) in sorted(plan.items(), key=lambda one: (numbers.get(one[0], 99), one[0]))]
+            for name in sorted(plan, key=lambda name: (numbers.get(name, 99), name))
+            for module, arguments, files in [plan[name]]]
 
 
 def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:

@@ -221,7 +221,8 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
             raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
         versions = sorted(table["schema_version"].unique())
         if versions != [SCHEMA_VERSION]:
-            raise ResultsError(f"{path} has schema_version {', '.join(map(repr, versions))}, these figures read {SCHEMA_VERSION!r}: "
+            found = ", ".join(map(repr, versions))
+            raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
                                f"{remedy(path)} with this revision, or draw with the revision that wrote it")
     refuse_lacking(path, [c for c in columns.names if c not in table and c not in columns.optional])
     lacking = [c for c in columns.optional if c not in table]
@@ -245,8 +246,8 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
 def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
-    Columns are added: `page_locked`, where another row has the same settings in ordinary memory; `words`, what tells a row's settings from others (see setting_words);
-    and what the catalogue (the folder's own, unless one is given) says: `kind`, `group`, `is_base` and `by_default`, of
+    Columns are added: `page_locked`, where another row has the same settings in ordinary memory; `words`, what tells a
+    row's settings from others (see setting_words); and what the catalogue (the folder's own, unless one is given) says: `kind`, `group`, `is_base` and `by_default`, of
     the variant, the operation and the settings.
     """
     table = read_table(path, ROWS)
@@ -268,7 +269,8 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     table["by_default"] = of["default_settings"] == table["settings"]
     # No document uses page-locked memory, so figures and tables show a document's own finish on the host alone.
     shown = table["settings"].str.replace("finish=host-pinned", "finish=host")
-    call, twin = (pd.MultiIndex.from_arrays([table["device"], table["variant"], of]) for of in (table["settings"], shown))
+    call, twin = (pd.MultiIndex.from_arrays([table["device"], table["variant"], of])
+                  for of in (table["settings"], shown))
     table["page_locked"] = (shown != table["settings"]) & twin.isin(call)
     shown = shown.where(table["page_locked"], table["settings"])
     for _, of in table.groupby("device"):
@@ -499,8 +501,8 @@ class Results:
         for experiment in ("comparison", "limits", "timing") if table is not None else ():
             there, rows = set(table.loc[table["experiment"] == experiment, "run_id"]), self.experiment(experiment)
             if rows is not None and not there <= set(rows["run_id"]):
-                raise ResultsError(f"{self.file('models.csv')} is of another run of {experiment} than the rows beside it: "
-                                   f"run `reductio models {self.folder}` again")
+                raise ResultsError(f"{self.file('models.csv')} is of another run of {experiment} than the rows beside "
+                                   f"it: run `reductio models {self.folder}` again")
         return table
 
     @property
@@ -657,8 +659,8 @@ APART = ["seed", "context"]
 
 
 def series(table: pd.DataFrame, **which) -> list[Series]:
-    """All series of one device, operation, element_type, mode and cache_state (cold_dirty unless said), sorted by variant:
-    aligned random data, calls in a loop, and no page-locked memory.
+    """All series of one device, operation, element_type, mode and cache_state (cold_dirty unless said), sorted by
+    variant: aligned random data, calls in a loop, and no page-locked memory.
 
     Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
     refusals are to be told. A table is not to be changed once its series were asked for: each is found once.
@@ -755,8 +757,8 @@ def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_t
 
 
 def of_group(results: Results, group: str, element_type: str, mode: str) -> list[Series]:
-    """The comparison's series of a group, of its own operation, on the GPU; mode "device" with the parts of device_series()
-    where it is "device or part"."""
+    """The comparison's series of a group, of its own operation, on the GPU; those of device_series() in mode "device or
+    part"."""
     which = dict(device="cuda", operation=own_operation(results.comparison, group, results.catalog, element_type),
                  element_type=element_type)
     found = (device_series(results.comparison, **which) if mode == "device or part" else
@@ -778,12 +780,15 @@ def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Seri
     shown = [fastest(of_group(results, document, element_type, "device or part"), n)
              for document in groups(results.comparison, "document")]
     shown.append(base_series(series(results.comparison, mode="device", **sums)))
-    shown += [s for s in series(results.comparison, mode="end_to_end", **sums) if s.variant == "thrust/reduce" and len(s.ok)][:1]
+    shown += [s for s in series(results.comparison, mode="end_to_end", **sums)
+              if s.variant == "thrust/reduce" and len(s.ok)][:1]
     calls = {None: dict(variant=READ_CEILING, settings="", operation="sum", timing_mode="device")}
-    calls |= {s: dict(variant=s.variant, settings=s.settings, operation=s.operation, timing_mode=s.mode) for s in shown if s}
-    models = where_is(results.models, experiment="comparison", device="cuda", element_type=element_type, offset_elements=0,
-                      dataset="random", cache_state="cold_dirty")
-    found = [(s, {str(fit["range"]): fit for _, fit in where_is(models, **call).iterrows()}) for s, call in calls.items()]
+    calls |= {s: dict(variant=s.variant, settings=s.settings, operation=s.operation, timing_mode=s.mode)
+              for s in shown if s}
+    models = where_is(results.models, experiment="comparison", device="cuda", element_type=element_type,
+                      offset_elements=0, dataset="random", cache_state="cold_dirty")
+    found = [(s, {str(fit["range"]): fit for _, fit in where_is(models, **call).iterrows()})
+             for s, call in calls.items()]
     return [(s, fits) for s, fits in found if fits]
 
 

@@ -23,7 +23,6 @@ import pandas as pd
 import contrasts
 import results as rs
 from command_line import Parser, one_line
-from results import Contrast, Results
 
 VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(rs.VERDICTS.words["verdict"])  # as they are counted
 WORST_FIRST = (REVERSED, UNDECIDED, NEAR, NONE, MIXED, WEAKER, HOLDS)  # a claim's verdict is the worst of its tests'
@@ -93,14 +92,14 @@ class Found:
     variant: str = ""
 
 
-def contrast(results: Results, name: str, n: int) -> Contrast:
+def contrast(results: rs.Results, name: str, n: int) -> rs.Contrast:
     found = results.contrast(name, n)
     if not found.known or not found.enough:
         raise Lacking(found.reason)
     return found
 
 
-def values(results: Results, file: str, value: str = "value", call: str = "", **where) -> pd.DataFrame:
+def values(results: rs.Results, file: str, value: str = "value", call: str = "", **where) -> pd.DataFrame:
     """Rows of another CSV that have a number in the column `value`."""
     try:
         rows = results.rows(file.removesuffix(".csv"), call, **where)
@@ -116,11 +115,11 @@ def values(results: Results, file: str, value: str = "value", call: str = "", **
     return found
 
 
-def median(results: Results, file: str, call: str = "", **where) -> float:
+def median(results: rs.Results, file: str, call: str = "", **where) -> float:
     return float(values(results, file, call=call, **where)["value"].median())
 
 
-def latency(results: Results) -> float:
+def latency(results: rs.Results) -> float:
     """Cycles of a load from memory."""
     return median(results, "probes.csv", quantity="load_latency_memory", unit="cycles")
 
@@ -162,7 +161,7 @@ def threshold_of(test: dict) -> str:
     return text + (f"; weaker < {math.sqrt(test['told']):.3g}" if "told" in test else "")
 
 
-def judge_ratio(results: Results, test: dict, n: int) -> Found:
+def judge_ratio(results: rs.Results, test: dict, n: int) -> Found:
     c = contrast(results, test["contrast"], n)
     verdict, why = decide(c.low, c.high, test["effect"], test["expects"], test.get("told"))
     if (samples := fewest_samples(results, c, test, n)) <= FEW_SAMPLES:
@@ -171,7 +170,7 @@ def judge_ratio(results: Results, test: dict, n: int) -> Found:
     return Found(verdict, f"{why} ({part}{c.experiment}.csv)", c.value, c.low, c.high, threshold_of(test))
 
 
-def fewest_samples(results: Results, c: Contrast, test: dict, n: int) -> float:
+def fewest_samples(results: rs.Results, c: rs.Contrast, test: dict, n: int) -> float:
     """Of the two calls of a speedup; infinite where that is not known."""
     found = [math.inf]
     for call in (test["base"], test["variant"]):
@@ -185,7 +184,7 @@ def limited(test: dict, value: float, why: str) -> Found:
     return Found(HOLDS if value <= test["most"] else REVERSED, why, value, threshold=f"<= {test['most']:g}")
 
 
-def quantity(results: Results, test: dict, side) -> tuple[float, str]:
+def quantity(results: rs.Results, test: dict, side) -> tuple[float, str]:
     """One side of a quotient, and its name: a number, what a profiler counted, or the median or the most of a CSV's
     values."""
     if isinstance(side, (int, float)):
@@ -198,7 +197,7 @@ def quantity(results: Results, test: dict, side) -> tuple[float, str]:
     return float({"median": of.median, "most": of.max}[take]()), " ".join(side["where"].values())
 
 
-def judge_quotient(results: Results, test: dict, _n: int | None) -> Found:
+def judge_quotient(results: rs.Results, test: dict, _n: int | None) -> Found:
     (mine, of), (base, over) = (quantity(results, test, test[side]) for side in ("of", "over"))
     ratio = mine / base if base else math.inf if mine else 1.0  # of nothing and nothing: neither is more
     verdict, why = decide(ratio, ratio, test["effect"], test["expects"], test.get("told"))
@@ -206,7 +205,7 @@ def judge_quotient(results: Results, test: dict, _n: int | None) -> Found:
                  base=over, variant=of)
 
 
-def judge_order(results: Results, test: dict, n: int) -> Found:
+def judge_order(results: rs.Results, test: dict, n: int) -> Found:
     """Whether the kernels' speed goes with a counter: Kendall's rank correlation over all pairs of kernels."""
     calls = [contrasts.asked()[name].calls(1)[0] for name in test["contrasts"]]
 
@@ -248,7 +247,7 @@ def kendall(one: list[float], other: list[float], tied: float = 0.0) -> float:
     return sum(a * b for a, b in pairs) / math.sqrt(untied[0] * untied[1]) if all(untied) else 0.0
 
 
-def judge_apart(results: Results, test: dict, n: int) -> Found:
+def judge_apart(results: rs.Results, test: dict, n: int) -> Found:
     """How far the SMs' clocks are apart, as a share of the cycles that the run takes."""
     offsets = values(results, "probes.csv", quantity="sm_clock_offset", unit="cycles")
     rate = median(results, "probes.csv", quantity="sm_clock_rate")
@@ -258,7 +257,7 @@ def judge_apart(results: Results, test: dict, n: int) -> Found:
                                           f"takes {cycles:.4g} (probes.csv)")
 
 
-def judge_hidden(results: Results, test: dict, n: int) -> Found:
+def judge_hidden(results: rs.Results, test: dict, n: int) -> Found:
     """The cycles of a load's latency that do not show: those that a thread does not take for each of its elements. Its
     threads are said to hide one each."""
     of_load, threads = latency(results), threads_of(test)
@@ -267,7 +266,7 @@ def judge_hidden(results: Results, test: dict, n: int) -> Found:
                                            f"{hidden / threads:.3g} for each of {threads} threads (probes.csv)")
 
 
-def judge_filled(results: Results, test: dict, n: int) -> Found:
+def judge_filled(results: rs.Results, test: dict, n: int) -> Found:
     """How many cycles of a load's latency other threads fill with their work: one thread's work for an element takes no
     more of a multiprocessor than all of its threads take for one each, and that is measured where each has one load
     under way."""
@@ -285,7 +284,7 @@ def judge_filled(results: Results, test: dict, n: int) -> Found:
     return found
 
 
-def judge_copied(results: Results, test: dict, n: int) -> Found:
+def judge_copied(results: rs.Results, test: dict, n: int) -> Found:
     """The copies of one partial sum for each block of one load a thread, over a quarter of the bytes."""
     size = 4 * n // test["block"]
     row = values(results, test["file"], "over_quarter", memory=test["memory"], bytes=size).iloc[0]
@@ -296,7 +295,7 @@ def judge_copied(results: Results, test: dict, n: int) -> Found:
                  f"copy of {size // 4} bytes", f"copy of {size} bytes")
 
 
-def judge_printed(results: Results, test: dict, _n: int | None) -> Found:
+def judge_printed(results: rs.Results, test: dict, _n: int | None) -> Found:
     """The document's code as printed gives the right sum in each block."""
     rows = values(results, test["file"], "wrong", **test["where"])
     wrong, blocks = int(rows["wrong"].sum()), int(rows["blocks"].sum())
@@ -304,13 +303,13 @@ def judge_printed(results: Results, test: dict, _n: int | None) -> Found:
                                                f"{test['file']})")
 
 
-def judge_measured(results: Results, test: dict, n: int) -> Found:
+def judge_measured(results: rs.Results, test: dict, n: int) -> Found:
     """A variant whose result was checked against the exact sum does what the claim says cannot be done."""
     c = contrast(results, test["contrast"], n)
     return Found(test["verdict"], f"{test['reason']} (verified in {c.experiment}.csv)")
 
 
-def judge_shown(_results: Results, test: dict, _n: int | None) -> Found:
+def judge_shown(_results: rs.Results, test: dict, _n: int | None) -> Found:
     """What a test of this repository shows, whatever the machine."""
     return Found(test["verdict"], f"{test['reason']} ({test['by']})")
 
@@ -320,7 +319,7 @@ JUDGES = {"ratio": judge_ratio, "quotient": judge_quotient, "order": judge_order
           "printed": judge_printed, "measured": judge_measured, "shown": judge_shown}
 
 
-def judge(results: Results, test: dict, n: int) -> Found:
+def judge(results: rs.Results, test: dict, n: int) -> Found:
     try:
         found = JUDGES[test["kind"]](results, test, n)
     except Lacking as why:
@@ -368,7 +367,7 @@ def in_a_row(values: list[int]) -> str:
 # ------------------------------------------------------------------------------------------- verdicts.csv
 
 
-def verdicts(results: Results) -> pd.DataFrame:
+def verdicts(results: rs.Results) -> pd.DataFrame:
     """verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, its tests where they are
     several, and what is told beside."""
     claims, rows = rs.claims(), []
@@ -392,7 +391,8 @@ def verdicts(results: Results) -> pd.DataFrame:
             if len(steps) == 1:
                 add(role, *steps[0], before)
             else:
-                add(role, together([found for found, *_ in steps], there), next((n for _, n, _ in steps if n), None), None, before)
+                size = next((n for _, n, _ in steps if n), None)
+                add(role, together([found for found, *_ in steps], there), size, None, before)
                 for step in steps:
                     add(STEP, *step)
             for test in (t for t in beside if at_size([t], which)):
@@ -411,7 +411,7 @@ def at_size(tests: list[dict], which: int) -> list[dict]:
     return [] if which and all(t["kind"] in OF_NO_SIZE for t in there) else there
 
 
-def verdict_by(results: Results, claims: dict, claim: dict, tests: list[dict], which: int) -> str:
+def verdict_by(results: rs.Results, claims: dict, claim: dict, tests: list[dict], which: int) -> str:
     """A claim's verdict by other tests than its own."""
     there = at_size([test_of(claims, claim, t) for t in tests], which)
     return together([judge(results, t, size_of(t, which)) for t in there], there).verdict if there else ""
@@ -453,7 +453,7 @@ def write(table: pd.DataFrame, path: Path) -> None:
 
 def set_beside(here: Path, there: Path) -> pd.DataFrame:
     """The verdicts of two folders that were judged, row by row; the other one's columns end in `_there`."""
-    mine, theirs = (Results(folder).verdicts for folder in (here, there))
+    mine, theirs = (rs.Results(folder).verdicts for folder in (here, there))
     for folder, table in ((here, mine), (there, theirs)):
         if table is None:
             raise rs.ResultsError(f"there is no {folder / 'verdicts.csv'}: run `python paper/verdicts.py {folder}`")
@@ -496,7 +496,7 @@ def main(arguments: list[str] | None) -> None:
     options = parser.parse_args(arguments)
     if options.beside is not None:
         return print_differences(set_beside(options.folder, options.beside), options.beside.resolve().name)
-    results = Results(options.folder, options.cpu_results)
+    results = rs.Results(options.folder, options.cpu_results)
     table = verdicts(results)
     write(table, options.folder / "verdicts.csv")
     for name in sorted(results.absent):

@@ -6,7 +6,6 @@ import contrasts
 import results as rs
 from figures import style
 from figures.panels import draw_points, speedup_rows
-from results import Contrast, Results
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
 LEVELS = {"thread": "inside a thread", "block": "inside a block", "between": "between blocks"}
@@ -21,7 +20,7 @@ def rows_of() -> list[tuple[str, str]]:
             for level in LEVELS for asked in contrasts.named(f"ablation.{level}.")]
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None where contrasts.csv has none of the effects."""
     rows = rows_of()
     by_size = {}
@@ -41,8 +40,8 @@ def draw(results: Results):
     draw_interactions(figure, results, by_size, right, cells, tall)
     style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
                 f"sum of f32, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
-    figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(), "gain of both choices / product of their gains",
-                va="center")
+    figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(),
+                "gain of both choices / product of their gains", va="center")
     style.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets, that differ in nothing else; "
                          "host is timed end to end.\nRight: 1 if two choices do not affect each other; bold where the 95 % "
                          "interval excludes 1.")
@@ -56,7 +55,8 @@ def draw_effects(figure, by_size, rows, pairs, wide: float, tall: float) -> None
     every = []
     for i, (name, (_, of)) in enumerate(by_size.items()):
         shift = (i - (len(by_size) - 1) / 2) * 0.24
-        draw_points(axes, [(k + shift, g.value, g.low, g.high) for k, g in of.items()], vertical=False, label=name, **looks[name])
+        points = [(k + shift, g.value, g.low, g.high) for k, g in of.items()]
+        draw_points(axes, points, vertical=False, label=name, **looks[name])
         every += [v for g in of.values() for v in (g.low, g.high)]
     axes.set_xlim(min(0.8, min(every) / 1.1), max(1.25, max(every) * 1.1))
     speedup_rows(axes, [choice + (f" ({pairs[k]})" if k in pairs else "") for k, (_, choice) in enumerate(rows)],
@@ -69,11 +69,11 @@ def draw_effects(figure, by_size, rows, pairs, wide: float, tall: float) -> None
             axes.axhline(of[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
         figure.text(0.12 / width, (BASE + tall - ROW * (sum(of) / len(of) + 0.5)) / height, words, rotation=90, va="center",
                     ha="center", fontweight="bold")
-    words = {f"gain at n = {rs.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
-    style.legend(figure, words | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
+    told = {f"gain at n = {rs.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
+    style.legend(figure, told | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
 
 
-def draw_interactions(figure, results: Results, by_size, left: float, wide: float, tall: float) -> None:
+def draw_interactions(figure, results: rs.Results, by_size, left: float, wide: float, tall: float) -> None:
     """A table for each size, of all tables of two levels: these have their columns in common."""
     both = [name.name.removeprefix("ablation.both.").split(".") for name in contrasts.named("ablation.both.")]
     lines, columns = (list(dict.fromkeys(of)) for of in zip(*both))
@@ -91,7 +91,7 @@ def draw_interactions(figure, results: Results, by_size, left: float, wide: floa
             axes.text(0, k + 1.4, mine, va="center")
             for j, choice in enumerate(columns):
                 at = dict(x=FIRST + (j + 0.5) * CELL, y=k + 1.4, va="center", ha="center")
-                gain: Contrast = results.contrast(f"ablation.both.{mine}.{choice}", n)
+                gain: rs.Contrast = results.contrast(f"ablation.both.{mine}.{choice}", n)
                 sure = gain.known and not gain.low <= 1 <= gain.high
                 axes.text(s=f"{gain.value:.2f}" if gain.known else "–", fontweight="bold" if sure else "normal",
                           color="black" if sure else style.MARK_COLOR, **at)

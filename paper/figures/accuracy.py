@@ -8,7 +8,6 @@ import results as rs
 from figures import style
 from figures.panels import DOTTED_LOOK
 from figures.speedup import MARKERS
-from results import Results
 
 EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
 SETS = ("random", "normal", "ill-conditioned", "alternating")
@@ -22,7 +21,7 @@ def errors_of(table: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(error=rows["abs_error"] / rows["sum_of_magnitudes"]).dropna(subset=["error"])
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None without accuracy.csv or errors in it. Errors scatter from size to size, so marks are not joined."""
     table = results.experiment("accuracy")
     errors = errors_of(table) if table is not None else pd.DataFrame()
@@ -53,11 +52,13 @@ def draw(results: Results):
         axes.tick_params(labelleft=axes is panels[0])
         axes.set_title(dataset, loc="left", pad=3)
         # A single sum that happens to be nearly exact would take most of the height.
-        axes.set_ylim(10 ** np.floor(np.log10(positive.quantile(0.03))), 10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
+        axes.set_ylim(10 ** np.floor(np.log10(positive.quantile(0.03))),
+                      10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
         axes.yaxis.set_minor_locator(NullLocator())
     if drawn:
         panels[0].set_ylabel("|error| / sum of magnitudes", labelpad=2)
-    style.legend(figure, {names.get(g, g): look for g, look in looks.items()} | {"rounding once, at most": DOTTED_LOOK}, 0.24)
+    style.legend(figure, {**{names.get(g, g): look for g, look in looks.items()}, "rounding once, at most": DOTTED_LOOK},
+                 0.24)
     style.title(figure, f"Errors of float32 sums on one {results.machine.gpu}",
                 "A mark for each kernel and finish: the largest error of a row's calls.")
     style.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")

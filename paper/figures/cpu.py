@@ -1,33 +1,31 @@
 """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n."""
 
 import pandas as pd
-from matplotlib.patches import Patch
 
 import results as rs
 from figures import style
 from figures.panels import GIGA, LINE, draw_line, not_drawn
 from figures.speedup import LABEL_LEFT, label_ends
-from results import Results, Series
 
 
 LEFT, GAP, HEAD, TALL = 0.5, 0.5, 0.6, 1.7
 HATCHES = ("", "////", "....", "xxxx")
 
 
-def level_of(s: Series) -> str:
+def level_of(s: rs.Series) -> str:
     """The compiler's level, "-O2" or "-O3 -ffast-math", of a host loop; "" of other calls."""
     level, _, more = rs.parse_settings(s.settings).get("opt", "").partition("-")
     return level and "-" + level + (" -f" + more if more else "")
 
 
-def cpu_series(results: Results, element_type: str) -> list[Series]:
+def cpu_series(results: rs.Results, element_type: str) -> list[rs.Series]:
     """Every sum that ran on the CPU, end to end, in each state of the cache it was measured in."""
     found = [s for state in sorted(set(results.cpu["cache_state"])) for s in rs.series(
         results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)]
     return sorted(found, key=lambda s: s.variant)
 
 
-def best_of(levels: list[Series]) -> Series:
+def best_of(levels: list[rs.Series]) -> rs.Series:
     """The fastest at the largest n that all of them have; where they share none, of those that reach furthest."""
     shared = set.intersection(*(set(s.ok["n"]) for s in levels))
     if shared:
@@ -49,7 +47,7 @@ def busy_note(rows: pd.DataFrame) -> str:
             "long as the fastest call.")
 
 
-def draw(results: Results, element_type: str):
+def draw(results: rs.Results, element_type: str):
     """CPU baselines: left the host loops by optimisation level at the largest common size, right by n the fastest call of
     each group."""
     every = cpu_series(results, element_type)
@@ -63,7 +61,7 @@ def draw(results: Results, element_type: str):
     usual = max(sorted(set(states)), key=states.count)  # others are marked where they are drawn
     lines = [best_of([s for s in series if s.group == group]) for group in dict.fromkeys(s.group for s in series)]
 
-    def words(s: Series) -> str:
+    def words(s: rs.Series) -> str:
         state = "" if s.cache_state == usual else f" ({rs.CPU_CACHE_LABELS[s.cache_state]})"
         return (f"{s.variant} {level_of(s)}" if level_of(s) else s.name) + state
 
@@ -89,18 +87,20 @@ def draw(results: Results, element_type: str):
     style.size_axis(axes, [n for s in lines for n in s.ok["n"]])
     label_ends(axes, ends, TALL)
     axes.set_title("the fastest call of each library", loc="left", pad=4)
-    style.title(figure, f"{where}: sum of {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", left=LEFT)
-    style.foot(figure, (busy + "\n" if busy else "") + f"Lines through bars and marks: 95 % intervals. {not_drawn(every)}", LEFT)
+    style.title(figure, f"{where}: sum of {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}",
+                left=LEFT)
+    style.foot(figure, (busy + "\n" if busy else "")
+               + f"Lines through bars and marks: 95 % intervals. {not_drawn(every)}", LEFT)
     return figure
 
 
-def draw_levels(axes, loops: list[Series], n: int, usual: str) -> None:
+def draw_levels(axes, loops: list[rs.Series], n: int, usual: str) -> None:
     """A bar for each host loop and compiler level at n."""
     names = sorted({s.variant for s in loops})
     levels = sorted({level_of(s) for s in loops})
     thick = 0.8 / len(levels)
-    looks = {level: dict(facecolor=style.LINE_COLORS[i], hatch=HATCHES[i % len(HATCHES)], edgecolor="white", linewidth=0.3)
-             for i, level in enumerate(levels)}
+    looks = {level: dict(facecolor=style.LINE_COLORS[i], hatch=HATCHES[i % len(HATCHES)], edgecolor="white",
+                         linewidth=0.3) for i, level in enumerate(levels)}
     for s in loops:
         point = s.at(n)
         value, low, high = (point["bytes"] / point[c] / GIGA for c in ("time", "high", "low"))
@@ -113,4 +113,4 @@ def draw_levels(axes, loops: list[Series], n: int, usual: str) -> None:
     axes.grid(False, axis="x")
     axes.set_ylabel("throughput (GB/s)")
     axes.set_title(f"host loops by compiler level, n = {rs.power_label(n)}", loc="left", pad=14)
-    axes.legend([Patch(**look) for look in looks.values()], levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(0, 1.01))
+    axes.legend(style.handles(looks), levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(0, 1.01))

@@ -4,7 +4,6 @@ against n, one call at a time and in a graph."""
 import results as rs
 from figures import frontier, style
 from figures.frontier import TYPES, key_of
-from results import Results
 
 WAYS = {"device": "L2 cold and dirty", "graph": "in a graph, L2 warm"}
 # Colours and marks are the frontier's.
@@ -15,7 +14,7 @@ CALLS = {"exact/sum": ("exact/sum", dict(color=frontier.OURS, marker="*", marker
 LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.42, 0.06, 0.5, 1.45, 0.22, 0.56
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None without frontier.csv, or where it has these sums at fewer than three sizes."""
     table = results.experiment("frontier")
     if table is None:

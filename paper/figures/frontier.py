@@ -9,7 +9,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 import results as rs
 from figures import style
 from figures.panels import DOTTED_LOOK
-from results import Results
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 SETS = {"random": "uniform", "spread": "spread over $2^{120}$",
@@ -59,7 +58,7 @@ def points_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_errors(table: pd.DataFrame, device: str = "cuda", **which) -> pd.DataFrame:
-    """These rows with call and ulps: the error in units in the last place that the exact sum has in the elements' type."""
+    """These rows with call and ulps: the error in units in the last place of the exact sum in the elements' type."""
     rows = rs.where_is(table, status="ok", device=device, element_type=list(TYPES), **which)
     rows = rows.dropna(subset=["abs_error", "exact_result"])
     units = [np.spacing(np.abs(TYPES[t](exact))) for t, exact in zip(rows["element_type"], rows["exact_result"])]
@@ -87,7 +86,7 @@ def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
     return found[found["ulps"] < found["ulps"].cummin().shift(fill_value=np.inf)]
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None without frontier.csv or times in it."""
     table = results.experiment("frontier")
     points = points_of(table) if table is not None else pd.DataFrame()
@@ -114,7 +113,8 @@ def draw(results: Results):
     names = {name: look(color, marker) for name, color, marker in looks.values()}
     names |= {"frontier": LINE, "half a unit: rounded once": DOTTED_LOOK}
     style.legend(figure, names, 0.06, ncols=6)
-    style.title(figure, f"What a bit costs on one {results.machine_of('frontier.csv').gpu}, n = {rs.power_label(largest['n'].iloc[0])}",
+    gpu, n = results.machine_of("frontier.csv").gpu, rs.power_label(largest["n"].iloc[0])
+    style.title(figure, f"What a bit costs on one {gpu}, n = {n}",
                 "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
                 "stands on it." + ("\nPython's sums stand as far from CUB's as their kernels do, replayed beside CUB's; JAX's as its "
                                    "whole call." if len(python) else ""))

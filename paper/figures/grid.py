@@ -5,14 +5,13 @@ import pandas as pd
 import results as rs
 from figures import style
 from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_document
-from results import Results
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
 BLOCK = 1024
 LEFT, RIGHT, HEAD, TALL, BASE = 0.5, 0.1, 0.6, 1.5, 0.6
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None without multiblock.csv."""
     document = of_document("multiblock")
     if results.experiment("multiblock") is None:

@@ -4,14 +4,13 @@ bits."""
 import results as rs
 from figures import style
 from figures.panels import PARITY_LOOK, draw_points, name_rows
-from results import Results
 
 BASE, OTHERS = "i32", {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 SIZES = (2**20, 2**28)
 ROW, RIGHT, HEAD, GAP, FOOT = 0.19, 0.08, 0.62, 0.12, 0.62
 
 
-def speeds(results: Results, element_type: str) -> dict[str, dict[tuple[str, int], tuple[float, float, float]]]:
+def speeds(results: rs.Results, element_type: str) -> dict[str, dict[tuple[str, int], tuple[float, float, float]]]:
     """By call and (index, n): the time with BASE over the time with this index, and the interval that both times' intervals
     allow. Times are on the device, or the device's part."""
     table, times = results.experiment("index"), {}
@@ -31,7 +30,7 @@ def speeds(results: Results, element_type: str) -> dict[str, dict[tuple[str, int
     return found
 
 
-def draw(results: Results, element_type: str = "f32"):
+def draw(results: rs.Results, element_type: str = "f32"):
     """None without index.csv."""
     found = speeds(results, element_type)
     if not found:
@@ -44,8 +43,8 @@ def draw(results: Results, element_type: str = "f32"):
     left = 0.1 + max(map(style.text_width, names))
     for n, axes in zip(sizes, style.row(figure, [f"index:{n}" for n in sizes], FOOT, tall, left, RIGHT, GAP)):
         for i, index in enumerate(OTHERS):
-            draw_points(axes, [(y + 0.22 * (i - 1), *of[index, n]) for y, of in enumerate(found.values()) if (index, n) in of],
-                        vertical=False, label=index, **looks[index])
+            points = [(y + 0.22 * (i - 1), *of[index, n]) for y, of in enumerate(found.values()) if (index, n) in of]
+            draw_points(axes, points, vertical=False, label=index, **looks[index])
         axes.set_xlim(min(0.9, least) - 0.06, 1.1)
         name_rows(axes, names if n == sizes[0] else [""] * len(names))
         axes.grid(True, axis="y")

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 
-import pandas as pd
 from matplotlib.ticker import LogLocator
 
 import contrasts
 import results as rs
 from figures import style
 from figures.panels import ABOVE, CEILING_LOOK, MICRO, PARITY_LOOK, draw_points, name_rows, of_document
-from results import Contrast, Results
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -34,12 +32,12 @@ class Rung:
     call: str
     then: float | None           # the text's own height, where it gives every step until here
     told: float | None           # the text's own gain
-    time: Contrast
-    height: Contrast | None = None  # None of the first
-    gain: Contrast | None = None
+    time: rs.Contrast
+    height: rs.Contrast | None = None  # None of the first
+    gain: rs.Contrast | None = None
 
 
-def climb(results: Results, document: str) -> list[Rung]:
+def climb(results: rs.Results, document: str) -> list[Rung]:
     """The rungs with what the folder has of them; [] if it has none."""
     told = {t["contrast"]: t["told"] for c in rs.claims()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
@@ -57,14 +55,15 @@ def climb(results: Results, document: str) -> list[Rung]:
     return list(rungs.values()) if any(r.time.known for r in rungs.values()) else []
 
 
-def of_cub(results: Results, document: str) -> tuple[float | None, float | None, bool]:
+def of_cub(results: rs.Results, document: str) -> tuple[float | None, float | None, bool]:
     """Seconds that CUB's call takes on the device at the document's n, and that only reading takes; whether this is of the
     comparison, another run, since the experiment itself has no such call."""
     problem = of_document(document)
     which = {k: problem[k] for k in ("device", "operation", "element_type", "cache_state")}
     for another, table in enumerate((results.experiment(EXPERIMENTS.get(document, document)), results.comparison)):
-        rows = pd.DataFrame() if table is None else rs.where_is(table, is_base=True, n=problem["n"][0], timing_mode="device",
-                                                                status="ok", caller="", **which)
+        if table is None:
+            continue
+        rows = rs.where_is(table, is_base=True, n=problem["n"][0], timing_mode="device", status="ok", caller="", **which)
         if len(rows):
             point = rows.loc[rows["time_median_s"].idxmin()]
             share = point["share_of_read_ceiling"]
@@ -99,7 +98,7 @@ class Ladder:
     ceiling: float | None
 
 
-def ladder_of(results: Results, document: str) -> Ladder | None:
+def ladder_of(results: rs.Results, document: str) -> Ladder | None:
     rungs = climb(results, document)
     if not rungs:
         return None
@@ -151,7 +150,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
                   color="black" if r.time.known else style.MARK_COLOR)
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None where the folder has none of the steps."""
     found = {document: ladder for document in rs.DOCUMENTS if (ladder := ladder_of(results, document))}
     columns = [of for column in COLUMNS if (of := [found[d] for d in column if d in found])]

@@ -4,14 +4,13 @@ of one load (S6)."""
 import results as rs
 from figures import style
 from figures.panels import LINE, draw_points, of_document
-from results import Results
 
 INDEX = ("i32", "u64")  # nvcc unrolls a loop over the first, so that several loads are in flight, not over the other
 LATENCIES = {"load_latency_memory": "memory", "load_latency_l2": "L2"}
 HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)), zorder=1.2)
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None where contrasts.csv has none of it."""
     document = of_document("squares")
     n = document["n"][0]

@@ -4,7 +4,6 @@ atomics over a second launch and over the host, at each size."""
 import results as rs
 from figures import style
 from figures.panels import PARITY_LOOK, by_size, draw_points, in_words, of_document
-from results import Results
 
 BLOCK = 256
 # gid, the contrasts' prefix, title, and whether x is the number of blocks, rather than of loads.
@@ -20,7 +19,7 @@ def blocks_of(loads: int, n: int) -> int:
     return -(-n // (BLOCK * loads))
 
 
-def by_loads(results: Results, prefix: str) -> dict[int, list[tuple]]:
+def by_loads(results: rs.Results, prefix: str) -> dict[int, list[tuple]]:
     """By size (loads a thread, gain, low, high); the loads end a contrast's name."""
     found: dict[int, list[tuple]] = {}
     for loads, c in results.contrasts_like(prefix):
@@ -28,7 +27,7 @@ def by_loads(results: Results, prefix: str) -> dict[int, list[tuple]]:
     return dict(sorted(found.items()))
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None where contrasts.csv has none of it."""
     found = {gid: lines for gid, prefix, *_ in PANELS if (lines := by_loads(results, prefix))}
     if not found:

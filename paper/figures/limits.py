@@ -5,13 +5,12 @@ import numpy as np
 import results as rs
 from figures import style
 from figures.panels import LINE, PEAK_LOOK, draw_line, l2_look, mark_l2, not_drawn
-from results import Results
 
 LEFT, RIGHT, GAP, HEAD, TALL, TICKS = 0.52, 0.06, 0.56, 0.46, 1.6, 0.4
 COLUMNS = 4  # of the legend
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """In every way of timing and state of the cache that limits.csv has: the throughput of only reading, its time beside
     that of an empty call, and how near to it the variant of that experiment comes."""
     table = results.experiment("limits")

@@ -11,7 +11,6 @@ import numpy as np
 
 import results as rs
 from figures import style
-from results import Series
 
 GIGA, MICRO = 1e9, 1e6
 ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
@@ -29,7 +28,7 @@ def of_document(document: str) -> dict:
     return {"device": "cuda", **rs.claims()["documents"][document]}
 
 
-def not_drawn(all_series: list[Series]) -> str:
+def not_drawn(all_series: list[rs.Series]) -> str:
     """"Points not drawn: 12 refused, 1 wrong.", or nothing."""
     counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
     words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.statuses if counts[s]]

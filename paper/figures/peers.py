@@ -7,20 +7,21 @@ from matplotlib.ticker import LogLocator
 import results as rs
 from figures import style
 from figures.panels import by_size, draw_points, in_words, speedup_rows
-from results import Results
 
-PANELS = {"replay": "kernels alone: a captured call, replayed", "end_to_end": "the call, until its result is on the host"}
+PANELS = {"replay": "kernels alone: a captured call, replayed",
+          "end_to_end": "the call, until its result is on the host"}
 OURS = "tuned/sum"
 SLOWEST = 1 / 40  # as fast as CUB; calls that are slower are named below rather than drawn
 ROW, RIGHT, HEAD, FOOT, GAP = 0.23, 0.1, 0.62, 0.78, 0.14
 
 
-def draw(results: Results, element_type: str = "f32"):
+def draw(results: rs.Results, element_type: str = "f32"):
     """None without peers.csv, or where it has no sums of this type by CUB."""
     table = results.experiment("peers")
     if table is None:
         return None
-    table = rs.where_is(table, element_type=element_type, status="ok", cache_state="cold_dirty", timing_mode=list(PANELS))
+    table = rs.where_is(table, element_type=element_type, status="ok", cache_state="cold_dirty",
+                        timing_mode=list(PANELS))
     table = table[table["speedup"].notna() & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])
     drawn = table[~table["variant"].isin(slow)]

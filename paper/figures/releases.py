@@ -7,9 +7,8 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
 import results as rs
 from figures import style
-from results import Columns, Results
 
-PAIRS = Columns.of("releases")
+PAIRS = rs.Columns.of("releases")
 WAY, WAY_WORDS = "graph/warm", "in a graph, warm"  # where calls vary least
 TYPES = ("i8", "f16", "bf16", "i32", "f32", "i64", "f64", "i128")
 # Orange for slower and blue for faster, as far as a factor of WIDEST; white between.
@@ -24,7 +23,7 @@ def number(of: str) -> tuple:
     return tuple(int(part) for part in of.split("."))
 
 
-def read(results: Results) -> pd.DataFrame | None:
+def read(results: rs.Results) -> pd.DataFrame | None:
     """CUB's pairs, with the columns `way`, `from` and `to`; None without releases.csv."""
     table = results.table("releases.csv", PAIRS)
     if table is None:
@@ -36,7 +35,7 @@ def read(results: Results) -> pd.DataFrame | None:
     return table
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None without releases.csv, or where it has no pairs in a graph."""
     pairs = read(results)
     if pairs is None:

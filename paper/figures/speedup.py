@@ -6,7 +6,6 @@ import numpy as np
 import results as rs
 from figures import style
 from figures.panels import FLOOR_LOOK, mark_l2, shade_above
-from results import Results, Series
 
 # Each line's marker, so that it can be told without colour.
 MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
@@ -47,7 +46,7 @@ def label_ends(axes, ends: list[tuple[float, float, str, str]], inches: float) -
         axes.text(1 + LABEL_LEFT / width, to, text, transform=axes.transAxes, va="center", color=color)
 
 
-def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[str, Series, Series]]:
+def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tuple[str, rs.Series, rs.Series]]:
     """(group, series, base): of each document, of the user's own, of ours and of each other library the one that is
     fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed
     alike."""
@@ -65,7 +64,7 @@ def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[s
     return lines
 
 
-def draw_speedups(axes, lines: list[tuple[str, Series, Series]]) -> tuple[list, float, bool]:
+def draw_speedups(axes, lines: list[tuple[str, rs.Series, rs.Series]]) -> tuple[list, float, bool]:
     """The lines with their bands; their ends' labels, the greatest speedup, and whether a point is of few contexts."""
     ends, most, few = [], 1.0, False
     for group, s, base in lines:
@@ -81,7 +80,7 @@ def draw_speedups(axes, lines: list[tuple[str, Series, Series]]) -> tuple[list, 
     return ends, most, few
 
 
-def draw_times(axes, base: Series, harness, mode: str) -> list:
+def draw_times(axes, base: rs.Series, harness, mode: str) -> list:
     """CUB's time, and on the device those of the harness's calls; their ends' labels."""
     ends = []
     drawn = [(base.ok["n"], base.ok["time"], "CUB", dict(color="black", label=base.name))]
@@ -92,11 +91,12 @@ def draw_times(axes, base: Series, harness, mode: str) -> list:
         known = time.notna()
         if known.any():
             axes.plot(n[known], 1e6 * time[known], **{"label": word} | look)
-            ends.append((n[known].iloc[-1], 1e6 * time[known].iloc[-1], word, "black" if word == "CUB" else style.MARK_COLOR))
+            color = "black" if word == "CUB" else style.MARK_COLOR
+            ends.append((n[known].iloc[-1], 1e6 * time[known].iloc[-1], word, color))
     return ends
 
 
-def draw(results: Results, element_type: str, n: int = 2**28):
+def draw(results: rs.Results, element_type: str, n: int = 2**28):
     """None where the results hold no times of CUB and another call of this type."""
     lines = fastest_of_each(results, element_type, n)
     modes = [mode for mode in WHOLE if any(s.mode == mode for _, s, _ in lines)]

@@ -73,7 +73,8 @@ def library_style(group: str, settings_index: int) -> dict:
 
 
 def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n (elements)") -> None:
-    """A logarithmic x that ends so many times beyond these sizes, labelled 2^10, 2^14, ..., ticked at every second power."""
+    """A logarithmic x that ends so many times beyond these sizes, with labels 2^10, 2^14, ... and a tick at every
+    second power."""
     low, high, axis = min(sizes), max(sizes), axes.xaxis
     axes.set_xlabel(label, labelpad=1)
     axes.set_xlim(low / beyond, high * beyond)
@@ -141,7 +142,8 @@ def handles(looks: dict[str, dict]) -> list:
 def legend(figure, looks: dict[str, dict], bottom: float, left: float = 0.06, loc: str = "lower left", **more) -> None:
     """The figure's own, at inches from the lower left corner."""
     width, height = figure.get_size_inches()
-    figure.legend(handles(looks), list(looks), loc=loc, bbox_to_anchor=(left / width, bottom / height), **{"ncols": len(looks)} | more)
+    figure.legend(handles(looks), list(looks), loc=loc, bbox_to_anchor=(left / width, bottom / height),
+                  **{"ncols": max(1, len(looks))} | more)
 
 
 def foot(figure, text: str, left: float = 0.06) -> None:

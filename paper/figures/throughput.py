@@ -9,7 +9,6 @@ import results as rs
 from figures import style
 from figures.panels import FLOOR_LOOK, PARITY_LOOK, draw_line, l2_look, mark_l2, not_drawn
 from figures.speedup import LABEL_LEFT, label_ends
-from results import Results, Series
 
 COLUMNS, COLORS = 2, 4
 LEAST = 0.02  # of the axis: the slowest kernels leave it, which keeps the others apart
@@ -21,7 +20,7 @@ OWN_MARKER = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="n
 class Panel:
     """A document, or what else has a panel of its own."""
 
-    def __init__(self, results: Results, group: str, element_type: str):
+    def __init__(self, results: rs.Results, group: str, element_type: str):
         table, self.group = results.comparison, group
         self.operation = rs.own_operation(table, group, results.catalog, element_type)
         which = dict(device="cuda", operation=self.operation, element_type=element_type)
@@ -45,7 +44,7 @@ class Panel:
         self.looks = {s.name: style.library_style(s.group, 0) if s.kind == "library" else
                       style.line_style(order.index(s.variant), words.index(s.words) if s.words in words else 0, COLORS) for s, *_ in self.lines}
 
-    def shares(self, s: Series) -> tuple:
+    def shares(self, s: rs.Series) -> tuple:
         """n, and of the ceiling the value, low and high; NaN where a point is not ok, so that no line goes across it."""
         p = s.points
         read = np.array([self.reading.get(n, np.nan) for n in p["n"]], float)
@@ -67,7 +66,7 @@ class Panel:
         return [(n, max(v, low), self.names[name], self.looks[name]["color"]) for name, (n, v) in at.items()]
 
 
-def draw(results: Results, element_type: str):
+def draw(results: rs.Results, element_type: str):
     """None where the results hold nothing of this type."""
     panels = [Panel(results, group, element_type) for group in rs.groups(results.comparison, *rs.KERNELS)]
     panels = [p for p in panels if any(s.kind != "library" for s, *_ in p.lines)]
@@ -99,7 +98,7 @@ def draw(results: Results, element_type: str):
     marks |= l2_look(results.machine)
     if np.isfinite(np.concatenate([p.floor[1] for p in panels])).any():
         marks["an empty call"] = FLOOR_LOOK
-    style.legend(figure, marks, figure.get_figheight() - 0.24, 0.06, "upper left", ncols=max(1, len(marks)))
+    style.legend(figure, marks, figure.get_figheight() - 0.24, 0.06, "upper left")
     style.title(figure, f"{results.machine.gpu}: {element_type}, {rs.CACHE_LABELS['cold_dirty']}; a kernel that only reads = 1")
     everything = {(s.variant, s.settings, s.operation, s.mode): s for p in panels for s in p.series}.values()
     style.foot(figure, f"Bars: 95 % intervals. Lines that leave the axis are named at its edge. {not_drawn(list(everything))}")

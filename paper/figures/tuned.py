@@ -9,7 +9,6 @@ import goals
 import results as rs
 from figures import style
 from figures.panels import PARITY_LOOK
-from results import Results
 
 TYPES = ("f32", "i32", "f64")
 # gid, words, the way of timing, how many elements off alignment the data start, the place in the line styles.
@@ -20,7 +19,7 @@ LEFT, RIGHT, GAP, HEAD, ROW, BETWEEN, FOOT = 0.56, 0.08, 0.5, 0.62, 0.95, 0.1, 0
 DRAWN = "between powers of two"
 
 
-def draw(results: Results):
+def draw(results: rs.Results):
     """None without tuned.csv, or where it has nothing of tuned beside CUB."""
     rows = results.experiment("tuned")
     if rows is None:

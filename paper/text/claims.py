@@ -1,4 +1,4 @@
-"""What the documents claim, and the verdicts of a results folder's verdicts.csv on it: the rows of the paper's two tables."""
+"""What the documents claim, and a results folder's verdicts on it: the rows of the paper's two tables."""
 
 import re
 from collections import Counter
@@ -7,7 +7,6 @@ import pandas as pd
 
 import results as rs
 import verdicts as vd
-from results import Results
 from text import latex
 from text.latex import MISSING
 
@@ -35,7 +34,7 @@ def as_latex(text: str) -> str:
     return re.sub(r'"([^"]*)"', r"``\1''", "".join(parts))
 
 
-def body(results: Results) -> list[str]:
+def body(results: rs.Results) -> list[str]:
     """A claim each, under a line for each document. Without verdicts.csv the claims stand there without."""
     table, claims, lines = results.verdicts, rs.claims(), []
     first = vd.as_first_set(table) if table is not None else {}
@@ -47,11 +46,13 @@ def body(results: Results) -> list[str]:
             figure = rf"\documentfigure{{{as_latex(claim['text_figure'])}}}" if claim["text_figure"] else ""
             found = [MISSING] * 4
             if table is not None:
-                (own, tests), (large, at_large) = (vd.with_tests(table, claim["id"], role) for role in (vd.CLAIM, vd.AT_LARGE))
+                own, tests = vd.with_tests(table, claim["id"], vd.CLAIM)
+                large, at_large = vd.with_tests(table, claim["id"], vd.AT_LARGE)
                 verdict, ratio = own["verdict"], ratios(at_large)
                 other = latex.escape(large["verdict"]) if large is not None and large["verdict"] != verdict else ""
                 found = [ratios(tests) or MISSING, ": ".join(filter(None, [ratio, other])) if ratio else MISSING,
-                         latex.escape(verdict) + (FIRST_OTHERWISE if first[claim["id"]] != verdict else ""), why(own["reason"])]
+                         latex.escape(verdict) + (FIRST_OTHERWISE if first[claim["id"]] != verdict else ""),
+                         why(own["reason"])]
             lines.append(latex.row(claim["id"], as_latex(claim["statement"]), figure, *found))
     return lines
 
@@ -63,9 +64,9 @@ def why(reason: str) -> str:
     return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex("; ".join(each)))
 
 
-def changes_body(results: Results) -> list[str]:
-    """Of each change of a claim's tests after there were data that they read: claim, date, the verdicts before and after,
-    what was changed, and why; what several claims had is told of the first of them."""
+def changes_body(results: rs.Results) -> list[str]:
+    """Of each change of a claim's tests after there were data that they read: claim, date, the verdicts before and
+    after, what was changed, and why; what several claims had is told of the first of them."""
     made, table = vd.changes(rs.claims()), results.verdicts
     own = table[table["role"] == vd.CLAIM].to_dict("records") if table is not None else []
     verdicts = {r["claim"]: [*filter(None, r[vd.BEFORE].split(vd.THEN)), r["verdict"]] for r in own}

@@ -55,8 +55,8 @@ def _scaled(value: float, units: list[tuple[float, str]]) -> str:
 
 
 def interval(value: float, low: float, high: float) -> str:
-    """"0.574 [0.573, 0.575]": three digits of the lower end, four where its ends would look alike, and as many decimals of
-    the others; without an interval, which then is NaN, "0.574"."""
+    """"0.574 [0.573, 0.575]": three digits of the lower end, four where its ends would look alike, and as many decimals
+    of the others; without an interval, which then is NaN, "0.574"."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return digits(value)
     decimals = len(digits(low).partition(".")[2])

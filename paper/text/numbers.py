@@ -25,7 +25,6 @@ import pandas as pd
 import contrasts
 import results as rs
 from contrasts import Contrast
-from results import Absent, Results
 from text import latex
 from text.sentences import SENTENCES
 
@@ -51,7 +50,7 @@ def size_of(text: str) -> int:
 class Numbers:
     """What the macros stand for in a results folder, and the CPU's."""
 
-    def __init__(self, results: Results):
+    def __init__(self, results: rs.Results):
         self.results, self.kept = results, cache(self._where)
 
     # ---------------------------------------------------------------------------------------------- contrasts
@@ -73,7 +72,7 @@ class Numbers:
         if len({kind for kind, _ in found}) > 1:
             raise Mistake(f"{name} is of several types: name one")
         if not found or not found[0][1].known:
-            raise Absent(name)
+            raise rs.Absent(name)
         return found[0]
 
     def ratio(self, which: str, name: str) -> str:
@@ -102,7 +101,7 @@ class Numbers:
                 raise Mistake(f"{clause!r} is no condition")
             key, compare, value = found[1], COMPARISONS[found[2]], found[3]
             if key not in rows and "settings" not in rows:
-                raise Absent(key)
+                raise rs.Absent(key)
             of = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, ""))
             if found[2] != "=" or SIZE.fullmatch(value):
                 of, value = pd.to_numeric(of, errors="coerce"), size_of(value) if SIZE.fullmatch(value) else float(value)
@@ -117,7 +116,7 @@ class Numbers:
         rows = self.kept(file, where)
         values = pd.to_numeric(rows[column] if column in rows else pd.Series(dtype=str), errors="coerce").dropna()
         if not len(values):
-            raise Absent(file)
+            raise rs.Absent(file)
         if len(values) > 1 and not take:
             raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say median, min, max or sum")
         value = getattr(values, take.pop() if take else "median")()
@@ -133,16 +132,16 @@ class Numbers:
     def share(self, _: str, file: str, where: str, more: str) -> str:
         rows = self.kept(file, where)
         if not len(rows):
-            raise Absent(file)
+            raise rs.Absent(file)
         return latex.percent(len(self.kept(file, f"{where},{more}")) / len(rows))
 
     def record(self, _: str, file: str, path: str) -> str:
         there = self.results.folder / f"{file}.json"
         if file != "cpu-machine" and not there.exists():
-            raise Absent(file)
+            raise rs.Absent(file)
         value = (self.results.cpu_machine if file == "cpu-machine" else rs.read_machine(there, file)).get(path)
         if value is None:
-            raise Absent(path)
+            raise rs.Absent(path)
         return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
 
     def dates(self, _: str, files: str) -> str:
@@ -150,7 +149,7 @@ class Numbers:
         names = set(there) if files == "*" else set(re.split(r",\s*", files)) & set(there)
         days = {t[:10] for name in names for t in self.results.rows(name)["timestamp_utc"] if t}
         if not days:
-            raise Absent(files)
+            raise rs.Absent(files)
         return " to ".join(dict.fromkeys((min(days), max(days))))
 
     # --------------------------------------------------------------------------------------------------- text
@@ -159,7 +158,7 @@ class Numbers:
         """As LaTeX; Mistake where no results could have it."""
         try:
             return getattr(self, name)(option, *arguments)
-        except Absent:
+        except rs.Absent:
             return ABSENT
 
 
@@ -194,7 +193,7 @@ DEFINITIONS = r"""\makeatletter
 DEFINITIONS += r"\makeatother"
 
 
-def note(results: Results, of: str = "nvidia-h200") -> str:
+def note(results: rs.Results, of: str = "nvidia-h200") -> str:
     """What the first page says where the sentences may not be true of these results; "" where they are."""
     name = results.folder.resolve().name
     if name == of and not any(s.wrong(results=results) for s in SENTENCES):

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 
 import contrasts
-from facts import (BEST, H100, OTHERS, Fact, agreement, by_hand, compiled, differ, exact_over_cub, fastest, longer, of_tuned,
-                   pairs, same_code, seconds)
+from facts import (BEST, H100, OTHERS, Fact, agreement, by_hand, compiled, differ, exact_over_cub, fastest, longer,
+                   of_tuned, pairs, same_code, seconds)
 from figures.index import speeds
 from results import Results
 
@@ -156,8 +156,8 @@ def said(words: str, of) -> Fact:
 
 
 SENTENCES = [
-    said(r"the effect that counts, 2\,\% by the GPU's clock and 5\,\% by the host's", lambda d: (e := contrasts.effects())
-         ["device"] == e["clock"] == 0.02 and e["end_to_end"] == 0.05),
+    said(r"the effect that counts, 2\,\% by the GPU's clock and 5\,\% by the host's",
+         lambda d: (e := contrasts.effects())["device"] == e["clock"] == 0.02 and e["end_to_end"] == 0.05),
     said(r"Where the line misses a median by more than 5\,\%, the model does not fit", lambda d: (
         (m := d.rows("models").dropna(subset=["largest_residual"]))["largest_residual"].gt(0.05)
         == m["status"].eq("does_not_fit")).all()),
@@ -217,8 +217,8 @@ SENTENCES = [
         longer(d, f"{v} wide_sum", v) < 1.01 for v in ("tuned/sum", "cub/sum"))),
     said("where CUB's own reproducible sum reaches", lambda d: min(
         longer(d, "cub@3.5.0/sum:determinism=gpu_to_gpu", "exact/sum"), longer(d, "exact/sum", "tuned/sum")) > 1),
-    said(r"From there on random data take at most 2\,\% longer than CUB's sum at every size that we measured", lambda d: min(
-        exact_over_cub(d)) > 0.98),
+    said(r"From there on random data take at most 2\,\% longer than CUB's sum at every size that we measured",
+         lambda d: min(exact_over_cub(d)) > 0.98),
     said("The price is paid by doubles of such data", lambda d: longer(d, "exact/sum", "tuned/sum", "f32", "spread")
          < 1.1 < longer(d, "exact/sum", "tuned/sum", "f64", "spread")),
     said("Atomics have the worst order", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
@@ -242,8 +242,8 @@ SENTENCES = [
     said(r"Beyond L2 the model fits nearly every kernel within 5\,\%. Inside L2 it fits almost none",
          lambda d: fits(d, "beyond") > 0.9 and fits(d, "inside") < 0.2),
     said(r"\id{multi-block-tree} with two blocks per SM",
-         lambda d: (call := fastest(
-             d, 2**20, mode="end_to_end", experiment="squares", operation="sum_of_squares")).startswith("squares/multi-block-tree:")
+         lambda d: (call := fastest(d, 2**20, mode="end_to_end", experiment="squares", operation="sum_of_squares")
+                    ).startswith("squares/multi-block-tree:")
          and f"grid={2 * d.machine.get('gpu.sm_count')}" in call.split(",")),
     said("(U1), less at each step",
          lambda d: (g := gains(d, 2**24, "U1a", "U1b", "U1c")) == sorted(g, reverse=True)),

@@ -1,4 +1,5 @@
-"""The rows of the paper's tables, as LaTeX: table-*.tex, each from one results folder. Heads and captions are in main.tex."""
+"""The rows of the paper's tables, as LaTeX: table-*.tex, each from one results folder. Heads and captions are in
+main.tex."""
 
 import re
 from pathlib import Path
@@ -6,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 import results as rs
-from results import Results, Series
 from text import claims, latex, tuned
 from text.latex import MISSING
 from text.numbers import ABSENT
@@ -27,17 +27,17 @@ def name_of(variant: str, words: str = "") -> str:
     return latex.code(variant).replace(r"\allowbreak{}", "") + (f" {latex.escape(words)}" if words else "")
 
 
-def call(s: Series) -> str:
+def call(s: rs.Series) -> str:
     """The same, with a mark of what adds up squares."""
     return name_of(s.variant, s.words) + r" $x^2$" * (s.operation == "sum_of_squares")
 
 
-def times_rows(results: Results) -> list[str]:
+def times_rows(results: rs.Results) -> list[str]:
     """Every variant and settings at three sizes, device and end to end, in microseconds, and the speedup over CUB."""
     table = results.comparison
     if table is None:
         return []
-    found: dict[tuple, dict[str, Series]] = {}
+    found: dict[tuple, dict[str, rs.Series]] = {}
     operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in rs.groups(table, *rs.KERNELS)}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
@@ -47,7 +47,7 @@ def times_rows(results: Results) -> list[str]:
                 if s.kind == "library" or operations.get(s.group) == operation:
                     found.setdefault((s.variant, s.settings, s.measured_on), {})[column] = s
 
-    def fields(s: Series | None) -> list[str]:
+    def fields(s: rs.Series | None) -> list[str]:
         if s is None:
             return [MISSING] * (len(SIZES) + 1)
         out = []
@@ -61,8 +61,8 @@ def times_rows(results: Results) -> list[str]:
                 latex.interval(*point[["speedup", "speedup_low", "speedup_high"]])]
 
     lines, last = [], None
-    for of in sorted(found.values(), key=lambda of: (s := [*of.values()][0]) and (rs.place(s.kind, s.group), s.variant)):
-        s = [*of.values()][0]
+    either = [(of.get("device") or of["end_to_end"], of) for of in found.values()]
+    for s, of in sorted(either, key=lambda one: (rs.place(one[0].kind, one[0].group), one[0].variant)):
         block = s.group if s.kind != "library" else s.kind
         lines += [SPACE] if last not in (None, block) else []
         last = block
@@ -75,7 +75,7 @@ WAYS = {"cub/sum": ("graph", "device", "launch_to_idle", "end_to_end"),
         "squares/multi-block": ("clock", "globaltimer", "launch_to_idle", "end_to_end")}  # many
 
 
-def timing_rows(results: Results) -> list[str]:
+def timing_rows(results: rs.Results) -> list[str]:
     """One call in every way of timing and state of the cache, and two kernels that read the clock themselves."""
     table, clock, lines = results.experiment("timing"), results.machine.number("gpu.sm_clock_hz"), []
     for variant, modes in WAYS.items() if table is not None else ():
@@ -87,7 +87,8 @@ def timing_rows(results: Results) -> list[str]:
             times = of["cycles_median"] / clock if mode == "clock" and clock else of["time_median_s"]
             if len(times):
                 found = [times.get((n, state)) for n in SIZES[:2] for state in ("cold_clean", "cold_dirty", "warm")]
-                lines.append(latex.row(name, MODE_WORDS[mode], *(latex.microseconds(t) if t else MISSING for t in found)))
+                shown = (latex.microseconds(t) if t else MISSING for t in found)
+                lines.append(latex.row(name, MODE_WORDS[mode], *shown))
                 name = ""
     return lines
 
@@ -99,7 +100,7 @@ def estimate(fit: pd.Series, value: str, unit: str, scale: float) -> str:
     return number if pd.isna(found[0]) else f"{number} [{low}, {high}]"
 
 
-def models_rows(results: Results) -> list[str]:
+def models_rows(results: rs.Results) -> list[str]:
     """Latency, bandwidth and half-performance size, inside L2 and beyond, of the documents' fastest kernels."""
     lines = []
     for series, fits in rs.models_shown(results, TYPE, LARGE):
@@ -119,7 +120,7 @@ def models_rows(results: Results) -> list[str]:
     return lines
 
 
-def refused_rows(results: Results) -> list[str]:
+def refused_rows(results: rs.Results) -> list[str]:
     """Points that are not ok, by reason. Reasons that differ in a number only are one line."""
     if results.comparison is None:
         return []
@@ -141,7 +142,7 @@ def refused_rows(results: Results) -> list[str]:
     return lines
 
 
-def catalog_rows(results: Results) -> list[str]:
+def catalog_rows(results: rs.Results) -> list[str]:
     """The hand-written variants and ours, and how each works at the three levels of a reduction."""
     catalog, lines = results.catalog, []
     for group in rs.groups(catalog, *rs.KERNELS):
@@ -155,7 +156,7 @@ def catalog_rows(results: Results) -> list[str]:
     return lines
 
 
-def fastest_over_cub(results: Results, group: str) -> tuple[str, dict[int, Series]]:
+def fastest_over_cub(results: rs.Results, group: str) -> tuple[str, dict[int, rs.Series]]:
     """A document's fastest kernel at each size, by device time; end to end where all its kernels finish on the host."""
     for mode in ("device", "end_to_end"):
         there = rs.of_group(results, group, TYPE, mode)
@@ -165,7 +166,7 @@ def fastest_over_cub(results: Results, group: str) -> tuple[str, dict[int, Serie
     return "", {}
 
 
-def machines_rows(results: Results) -> list[str]:
+def machines_rows(results: rs.Results) -> list[str]:
     """Each document's fastest kernel and its speedup over CUB, on this GPU and on those whose results lie beside."""
     lines = []
     for group in rs.DOCUMENTS if results.comparison is not None and results.beside else ():
@@ -179,7 +180,7 @@ def machines_rows(results: Results) -> list[str]:
     return lines
 
 
-def provenance_rows(results: Results) -> list[str]:
+def provenance_rows(results: rs.Results) -> list[str]:
     """Each experiment's date, revision and card, in the order in which they were run, the CPU's last."""
     names = dict.fromkeys([*rs.experiments_in(results.folder), "frontier", "frontier-python", "peers", "cpu"])
     runs = [(name == "cpu", str(run.get("started_utc")), name, run) for name in names
@@ -199,7 +200,7 @@ TABLES = {"claims": claims.body, "changes": claims.changes_body, "times": times_
           "provenance": provenance_rows, "goals": tuned.goals_body, "tuned": tuned.parts_body}
 
 
-def write(results: Results, out: Path) -> list[Path]:
+def write(results: rs.Results, out: Path) -> list[Path]:
     """Writes the tables; returns their paths. What has no rows says so, since the text refers to it."""
     paths = []
     for name, rows_of in TABLES.items():
