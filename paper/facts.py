@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import results as rs
-from goals import mean
+from goals import ODD, mean
 from verdicts import OPEN, VERDICTS, counts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -138,19 +138,18 @@ def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str 
     return time(call) / time(base)
 
 
-def exact_over_cub(d: rs.Results, *mode: str, n: int | None = None) -> list[float]:
-    """Speedups of exact sums of random floats and doubles over CUB's, from 2^14 elements on, or of n floats."""
-    rows = d.rows("frontier", "exact/sum", operation="sum", dataset="random")
-    rows = rows[rows["n"] >= 2**14 if n is None else (rows["n"] == n) & (rows["element_type"] == "f32")]
-    return list(rows[rows["timing_mode"].isin(mode)]["speedup"] if mode else rows["speedup"])
+def exact_over_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]:
+    """Speedups of exact sums of random floats and doubles over CUB's."""
+    rows = d.rows("frontier", "exact/sum", operation="sum", dataset="random", **where)
+    return rows[rows["n"] >= least]["speedup"].tolist()
 
 
-def ulps(d: rs.Results, *calls: str, dataset: str = "random", kind: str = "") -> list[float]:
+def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
     from figures import frontier
 
     of = frontier.points_of(d.rows("frontier", n=2**28, dataset=dataset))
-    return of[of["call"].isin(calls) & (of["element_type"].eq(kind) | (kind == ""))]["ulps"].tolist()
+    return rs.where_is(of, call=calls, **where)["ulps"].tolist()
 
 
 PAIRS = "compensated/neumaier", "compensated/double-double"
@@ -180,8 +179,7 @@ def of_tuned(d: rs.Results, way: str = "", call: str = "tuned/sum:reading=auto",
              element_type: str = "") -> pd.DataFrame:
     """tuned.csv at even sizes and starts."""
     rows = d.rows("tuned", call, offset_elements=0, status="ok")
-    odd = rows["n"].isin([2**k + one for k in range(10, 32) for one in (-1, 1)])
-    rows = rows[~odd & (rows["element_type"].eq(element_type) | (element_type == ""))]
+    rows = rows[~rows["n"].isin(ODD) & (rows["element_type"].eq(element_type) | (element_type == ""))]
     return rows[(rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
 
 
@@ -518,7 +516,8 @@ FACTS = [
     *(Fact(page, words, lambda d: [f(exact_over_cub(d)) for f in (min, max)], OF_FRONTIER) for page, words in (
         (README, "exact sums of 2^14 and more elements run at <0.99> to <1.3> times CUB's speed (H100)"),
         (EXACT, "an exact sum runs at <0.99> to <1.3> times the speed of CUB's rounded one"))),
-    Fact(EXACT, "in a graph 2^12 floats have <0.65> of CUB's speed", lambda d: exact_over_cub(d, "graph", n=2**12),
+    Fact(EXACT, "in a graph 2^12 floats have <0.65> of CUB's speed", lambda d: exact_over_cub(
+        d, 0, timing_mode="graph", n=2**12, element_type="f32"),
          OF_FRONTIER),
     Fact(EXACT, "wide ones take <1.8> times as long as random ones", lambda d: d.us(
         "exact/sum", 2**20, "frontier", element_type="f32", dataset="spread", operation="sum") / d.us(
@@ -546,7 +545,7 @@ FACTS = [
     Fact(WHICH, "On ill-conditioned data it is as far off as plain sums", lambda d: min(
         ulps(d, "compensated/pairwise", dataset="ill-conditioned")) > 1000, OF_FRONTIER),
     Fact(WHICH, "**Atomics have the worst order.**", lambda d: all(
-        max(ulps(d, "levels/naive", dataset=s, kind=t)) == max(
-            ulps(d, "levels/naive", "compensated/plain", "multiblock/last-block-warp", "cub/sum", dataset=s, kind=t))
+        max(ulps(d, "levels/naive", dataset=s, element_type=t)) == max(
+            ulps(d, "levels/naive", "compensated/plain", "multiblock/last-block-warp", "cub/sum", dataset=s, element_type=t))
         for s in ("random", "spread", "ill-conditioned") for t in ("f32", "f64")), OF_FRONTIER),
 ]
