@@ -24,7 +24,7 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
 import results as rs  # noqa: E402
-from command_line import Parser  # noqa: E402
+from command_line import Parser, one_line  # noqa: E402
 
 VARIANT, CUB, CUB_TUNED = "tuned/sum", "cub/sum", "cub/sum-tuned"
 TABLES = {"one_word_table": ("i32",), "words_table": ("f32", "f64")}
@@ -149,26 +149,22 @@ def losses(sizes: list[Size]) -> list[tuple[str, str, str, str]]:
              "" if s.auto is None else f"{100 * s.loss(s.auto):.1f} %") for s in sizes]
 
 
-def main(arguments: list[str] | None = None) -> int:
+@one_line("autotune.py: error")
+def main(arguments: list[str] | None) -> None:
     parser = Parser(prog="autotune.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder with autotune.csv")
     options = parser.parse_args(arguments)
-    try:
-        for name, types in TABLES.items():
-            sizes = sizes_of(options.folder, types)
-            print(f"inline constexpr LaunchRow {name}[] = {{")
-            print("\n".join(f"    {row}" for row in code(sizes)))
-            print("};\n")
-            for fields in losses(sizes):
-                print("  {:>9}  {:40} {:>10} us  {:>8}".format(*fields))
-            print()
-            for of in types:
-                for policy, gain in policies(options.folder, of).items():
-                    print(f"  {of}: {CUB_TUNED} {policy:10} {gain:.3f} times as fast as {CUB}")
-    except rs.ResultsError as error:
-        print(f"autotune.py: error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    for name, types in TABLES.items():
+        sizes = sizes_of(options.folder, types)
+        print(f"inline constexpr LaunchRow {name}[] = {{")
+        print("\n".join(f"    {row}" for row in code(sizes)))
+        print("};\n")
+        for fields in losses(sizes):
+            print("  {:>9}  {:40} {:>10} us  {:>8}".format(*fields))
+        print()
+        for of in types:
+            for policy, gain in policies(options.folder, of).items():
+                print(f"  {of}: {CUB_TUNED} {policy:10} {gain:.3f} times as fast as {CUB}")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "paper"))
 
-from command_line import Parser  # noqa: E402
+from command_line import Parser, ResultsError, one_line  # noqa: E402
 
 
 def count(points) -> str:
@@ -38,21 +38,14 @@ def lines(folder: Path) -> list[str]:
     return out or [f"  {folder} holds no experiment"]
 
 
-def main(arguments: list[str] | None = None) -> int:
+@one_line("measured.py: error")
+def main(arguments: list[str] | None) -> None:
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="a results folder")
-    folders = parser.parse_args(arguments).folders
-    import results as rs
-
-    try:
-        for folder in dict.fromkeys(folders):
-            if not folder.is_dir():
-                raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
-            print("\n".join([f"{folder}:", *lines(folder)]))
-    except rs.ResultsError as error:
-        print(f"measured.py: error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    for folder in dict.fromkeys(parser.parse_args(arguments).folders):
+        if not folder.is_dir():
+            raise ResultsError(f"{folder} is not a folder: name a results folder")
+        print("\n".join([f"{folder}:", *lines(folder)]))
 
 
 if __name__ == "__main__":

@@ -3,23 +3,10 @@
 import shutil
 
 import pytest
-import synthetic
 
 import make
 import results as rs
 from figures import cpu, limits, speedup, style, throughput
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A folder with all that is looked for, of few sizes."""
-    rows = [r for t in ("f32", "i32") for r in synthetic.gpu_rows(types=(t,), sizes=[2**20, 2**24, 2**28])]
-    folder = synthetic.write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows,
-                                    cpu=synthetic.cpu_rows(types=("f32",)), limits=synthetic.limits_rows(),
-                                    models=synthetic.model_rows(), timing=synthetic.timing_rows())
-    synthetic.write_checks(folder)
-    shutil.rmtree(folder.parent / "other")
-    return folder
 
 
 @pytest.fixture
@@ -42,8 +29,8 @@ GAPS = {"comparison.csv": "speedup-f32: not drawn, {} has no comparison.csv",
 
 
 @pytest.mark.parametrize("lacking", [[], ["comparison.csv"], [f for f in GAPS if f not in ("comparison.csv", "verdicts.csv")]])
-def test_files_that_are_lacking_are_gaps_that_are_stated(whole, tmp_path, capsys, quick, lacking):
-    folder = shutil.copytree(whole, tmp_path / "synthetic")
+def test_files_that_are_lacking_are_gaps_that_are_stated(full_folder, tmp_path, capsys, quick, lacking):
+    folder = shutil.copytree(full_folder, tmp_path / "synthetic")
     for file in lacking:
         (folder / file).unlink()
     assert make.main(["--results", str(folder), "--out", str(tmp_path / "out")]) == 0
@@ -56,8 +43,8 @@ def test_files_that_are_lacking_are_gaps_that_are_stated(whole, tmp_path, capsys
 @pytest.mark.parametrize("file, column", [("comparison.csv", "timing_mode"), ("cpu.csv", "time_median_s"),
                                           ("limits.csv", "read_time_s"), ("timing.csv", "n"),
                                           ("models.csv", "latency_s"), ("catalog.csv", "variant")])
-def test_a_column_that_is_missing_is_one_line(whole, tmp_path, file, column):
-    folder = shutil.copytree(whole, tmp_path / "synthetic")
+def test_a_column_that_is_missing_is_one_line(full_folder, tmp_path, file, column):
+    folder = shutil.copytree(full_folder, tmp_path / "synthetic")
     header, rest = (folder / file).read_text().split("\n", 1)
     names = header.split(",")
     names[names.index(column)] = "renamed"
