@@ -14,6 +14,7 @@ import make
 import results as rs
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
+SUMS = dict(device="cuda", operation="sum", element_type="f32")
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_reads_numbers_and_leaves_missing_ones_empty(folder):
 def test_series_are_found_once_in_a_table_and_anew_in_a_part_of_it(tmp_path):
     write_folder(tmp_path / "m", [timed(1e-5, variant=v, n=2**20) for v in ("cub/sum", "mine/x")])
     table = rs.read_points(tmp_path / "m" / "comparison.csv")
-    which = dict(device="cuda", operation="sum", element_type="f32", mode="device")
+    which = dict(SUMS, mode="device")
     found = rs.series(table, **which)
     assert [s.variant for s in found] == ["cub/sum", "mine/x"]
     assert all(a is b for a, b in zip(found, rs.series(table, **which), strict=True))
@@ -156,21 +157,20 @@ def test_peak_is_read_or_computed():
     assert rs.Machine("m", {"gpu": None}).peak_bytes_per_s is None
 
 
+def cub_by_seed(folder, **again) -> dict[int, rs.Series]:
+    """CUB's series where its call of 2^20 elements was measured once more, and took a second."""
+    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [timed(1.0, variant="cub/sum", settings="count=32", n=2**20, **again)])
+    found = rs.series(rs.read_points(folder / "comparison.csv"), **SUMS, mode="device")
+    return {s.seed: s for s in found if s.variant == "cub/sum"}
+
+
 def test_a_point_measured_again_counts_once_with_its_last_row(folder):
-    again = timed(1.0, variant="cub/sum", settings="count=32", n=2**20)
-    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [again])
-    table = rs.read_points(folder / "comparison.csv")
-    cub, = [s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")
-            if s.variant == "cub/sum"]
+    cub, = cub_by_seed(folder).values()
     assert cub.at(2**20)["time"] == 1.0
 
 
 def test_two_seeds_are_two_points(folder):
-    other = timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=2)
-    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [other])
-    table = rs.read_points(folder / "comparison.csv")
-    found = {s.seed: s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")
-             if s.variant == "cub/sum"}
+    found = cub_by_seed(folder, seed=2)
     assert found[2].at(2**20)["time"] == 1.0 and found[1].at(2**20)["time"] < 1e-3
     assert [s.name for s in found.values()] == ["cub/sum [seed=1]", "cub/sum [seed=2]"]
     assert found[2].at(2**24) is None and found[1].at(2**24) is not None
@@ -223,7 +223,7 @@ def test_settings_are_told_apart_by_what_differs():
 
 def test_ratio_is_time_of_cub_over_time(folder):
     table = rs.read_points(folder / "comparison.csv")
-    found = {s.name: s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")}
+    found = {s.name: s for s in rs.series(table, **SUMS, mode="device")}
     base = rs.base_series(list(found.values()))
     assert base.variant == "cub/sum"
     r = rs.over(found["multiblock/two-launch"], base).set_index("n").loc[2**24]
@@ -264,13 +264,12 @@ def test_models_are_found_by_series_and_range(folder):
 
 def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     r = rs.read_results(folder)
-    which = dict(device="cuda", operation="sum", element_type="f32")
-    cold = rs.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **which).set_index("n")
-    warm = rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **which).set_index("n")
+    cold = rs.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
+    warm = rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **SUMS).set_index("n")
     assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
     assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
     assert cold["bytes"][2**20] == 2**22
-    assert not len(rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="cold_dirty", **which))
+    assert not len(rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="cold_dirty", **SUMS))
 
 
 def test_device_parts_have_the_intervals_that_their_rows_hold(tmp_path):
@@ -278,8 +277,7 @@ def test_device_parts_have_the_intervals_that_their_rows_hold(tmp_path):
     for known in (True, False):
         interval = dict(device_part_ci_low_s=8e-6, device_part_ci_high_s=12e-6) if known else {}
         write_folder(tmp_path / "m", [timed(50e-6, **key, device_part_median_s=10e-6, **interval)])
-        part, = rs.series(rs.read_points(tmp_path / "m" / "comparison.csv"), device="cuda", operation="sum",
-                          element_type="f32", mode="device_part")
+        part, = rs.series(rs.read_points(tmp_path / "m" / "comparison.csv"), **SUMS, mode="device_part")
         point = part.at(2**20)
         assert point["time"] == 10e-6
         assert (point["low"], point["high"]) == (8e-6, 12e-6) if known else math.isnan(point["low"])
