@@ -4,9 +4,10 @@
 ///              split
 ///
 /// per-sm=auto is what a user of the header gets. The other values (blocks for each SM; 0: one block) and `vectors` (a
-/// thread's share, of 16 bytes each) change the launch, and so who adds up what. ahead=yes has a tile under way while
-/// the one before is added up; of per-sm=auto the size decides that. parts=3 adds up three parts of the input by calls
-/// of their own, without rounding, and their sums by a fourth. None changes a bit of the result.
+/// thread's share, of 16 bytes each) change the launch, and so who adds up what. With ahead=yes blocks claim tiles, and
+/// have one under way while the one before is added up; of per-sm=auto the size decides that. parts=3 adds up three
+/// parts of the input by calls of their own, without rounding, and their sums by a fourth. None changes a bit of the
+/// result.
 
 #include <memory>
 

@@ -17,6 +17,7 @@
 /// How it works. A warp adds up tiles of 512 floats or 256 doubles (elements of 16 bits as floats). It has a window:
 /// exponents in which a thread's sum of a tile is exact in double.
 ///
+///   half            |-- all that it can have --|                   sums of numbers of 40 bits: 45 bits
 ///   float           |----- 26 exponents -----|                     sums of numbers of 24 bits: 53 bits
 ///   double          |------------- 47 exponents -------------|     each split in two, high and rest: 53 bits each
 ///   float squared   |----- 25 exponents -----|                     a double of 48 bits, split in two
@@ -28,6 +29,9 @@
 /// warp adds them up, in digits of 40 bits: each lane has two of a long accumulator's (tuned/partial.h), or three. A
 /// tile that is wider than any window goes to bins in shared memory, element by element: floats to doubles of their
 /// lane, others in pieces to integers of their warp.
+///
+/// A single block with one tile a warp needs no digits: if all warps have the same window, their integers are added up
+/// and rounded by one conversion. Large inputs are read by dynamic scheduling, as tuned/reading.h has it.
 ///
 /// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
 /// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word. Of moments
@@ -72,6 +76,24 @@ __device__ inline unsigned least_in_warp(unsigned value) {
 #endif
 }
 
+/// Of two pairs of 16-bit numbers, the larger ones without sign, and the lesser ones with sign.
+__device__ inline unsigned larger_of_each(unsigned a, unsigned b) {
+#ifdef __CUDACC__
+  return __vmaxu2(a, b);
+#else
+  const unsigned high = 0xffff0000u, low = 0xffffu;
+  return ((a & high) > (b & high) ? a & high : b & high) | ((a & low) > (b & low) ? a & low : b & low);
+#endif
+}
+__device__ inline unsigned lesser_of_each(unsigned a, unsigned b) {
+#ifdef __CUDACC__
+  return __vmins2(a, b);
+#else
+  const unsigned signs = 0x80008000u;  // turned round, they order numbers with a sign as those without
+  return ~larger_of_each(~(a ^ signs), ~(b ^ signs)) ^ signs;
+#endif
+}
+
 /// Which of the long accumulator's digits a warp has: lane k has base + k, base + k + 32, ... Two in each lane reach
 /// down to 2^-1080, enough for sums of doubles and for squares of floats; three to 2^-2160, for squares of doubles.
 template <int per_lane>
@@ -103,6 +125,7 @@ template <class In>
 struct ElementBits {  // of 16 bits, as the float that has its value
   static constexpr int places = 23, bias = 127, mantissa = 24, most_exponent = 255,
                        precision = sizeof(In) == 2 ? 11 : mantissa;
+  static constexpr bool is_bfloat = std::is_same<In, BFloat>::value;
   static constexpr unsigned lanes = 16 / sizeof(In);
   static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
     if constexpr (sizeof(In) == 4) return w[k];
@@ -130,6 +153,7 @@ struct ElementBits {  // of 16 bits, as the float that has its value
 template <>
 struct ElementBits<double> {
   static constexpr int places = 20, bias = 1023, mantissa = 53, most_exponent = 2047, precision = mantissa;
+  static constexpr bool is_bfloat = false;
   static constexpr unsigned lanes = 2;
   static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
     return w[2 * k + 1] | static_cast<unsigned>(w[2 * k] != 0);
@@ -152,18 +176,28 @@ __device__ uint4 negative_zeros() {
   return {sizeof(In) == 8 ? 0 : sign, sign, sizeof(In) == 8 ? 0 : sign, sign};
 }
 
-/// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time.
-template <class In, class Operation, int vectors>
+/// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time. `roomy`: with 4 KiB of shared
+/// memory for wide floats.
+template <class In, class Operation, int vectors, bool roomy = true>
 class ExactWarp {
   using E = ElementBits<In>;
-  static constexpr bool squared = std::is_same<Operation, device::Square>::value, is_double = sizeof(In) == 8;
+  static constexpr bool squared = std::is_same<Operation, device::Square>::value, is_double = sizeof(In) == 8,
+                        is_bfloat = sizeof(In) == 2 && E::is_bfloat;
+
+ public:
+  /// The sums that a window takes.
+  static constexpr int parts = squared + is_double + 1;
+
+ private:
   static constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
   /// Elements of a thread's share of a tile, and its logarithm.
   static constexpr int elements = vectors * static_cast<int>(E::lanes), log2_elements = log2_of(elements);
   /// A term is an element to this power, as the sum of `pieces` doubles without error, split into `parts`. The parts'
   /// sums have `bits` bits, from the highest bit of a tile's terms on. Doubles squared have two rests in the last part.
-  static constexpr int power = squared ? 2 : 1, pieces = squared && is_double ? 2 : 1, parts = squared + is_double + 1,
+  static constexpr int power = squared ? 2 : 1, pieces = squared && is_double ? 2 : 1,
                        bits = parts == 1 ? 53 : parts == 2 ? 105 : 156;
+  /// Halves: all 40 bits that they can have, from 2^15 down, are a window.
+  static constexpr bool fits_always = sizeof(In) == 2 && !is_bfloat && !squared;
   /// In a window of so many exponents of elements, no term has a bit below the last part's unit.
   static constexpr int window = (bits - parts * log2_elements - power * (E::precision - 1)) / power;
   /// Of the window's top, as a field of the exponent. Beyond these the arithmetic of the window over- or underflows.
@@ -175,14 +209,15 @@ class ExactWarp {
   static constexpr int raised = squared && is_double ? 600 : 0, raised_below = 800;
   /// Tiles whose sums, of at most 2^53 units each, a thread adds up, so that the warp's sum has 63 bits.
   static constexpr unsigned most_tiles = 32;
-  /// How far the window reaches beyond the first tile's largest element.
-  static constexpr int spare = 3;
+  /// How far the window reaches beyond the first tile's largest element, at most. Tops are multiples of 4 where that is
+  /// possible, so that warps with alike tiles have the same.
+  static constexpr int spare = 6;
 
  public:
   static constexpr int per_lane = squared && is_double ? 3 : 2;
   using Lane = LaneDigits<per_lane>;
   /// What wide tiles are added to, of one warp.
-  static constexpr bool bins_of_lanes = !squared && !is_double;
+  static constexpr bool bins_of_lanes = roomy && !squared && !is_double && !fits_always;
   using Bin = std::conditional_t<bins_of_lanes, double, int>;
   static constexpr unsigned bin_bits = 20, lane_bins = 16,
                             bins = bins_of_lanes ? 32 * lane_bins : 2 * Lane::count;
@@ -194,23 +229,36 @@ class ExactWarp {
 
   /// Adds a tile, in all lanes. Not of addresses: the elements stay in registers.
   __device__ void add(const uint4 (&v)[vectors]) {
-    // Of |x| as bits, less one: zero becomes the largest unsigned number, and the least signed one.
-    int most = -1;
-    unsigned least = ~0u;
-#pragma unroll
-    for (int u = 0; u < vectors; ++u) {
-      std::uint32_t w[4];
-      memcpy(w, &v[u], sizeof w);
-      for (unsigned k = 0; k < E::lanes; ++k) {
-        const unsigned size = (E::head(w, k) & 0x7fffffffu) - 1;
-        most = static_cast<int>(size) > most ? static_cast<int>(size) : most;
-        least = size < least ? size : least;
+    if constexpr (fits_always) {
+      if (!add_in_window(v)) return note_specials(v);
+    } else {
+      const Sizes sizes = sizes_of(v);
+      if (has_negative_zeros && !has_other_) has_other_ = sizes.most >= 0 || has_plus_zero(v);
+      if (!__all_sync(whole_warp, in_window(sizes)) && !moved_to(sizes, v)) return;
+      add_in_window(v);
+    }
+    if (++tiles_ == most_tiles) flush();
+  }
+
+  /// Adds the only tile, in all lanes, to sum_of_part(). False: it does not fit into a window, and nothing was added.
+  __device__ bool add_only(const uint4 (&v)[vectors]) {
+    if constexpr (!fits_always) {
+      const Sizes sizes = sizes_of(v);
+      if (has_negative_zeros) has_other_ = sizes.most >= 0 || has_plus_zero(v);
+      if (!__all_sync(whole_warp, in_window(sizes))) {
+        top_ = top_for(sizes);
+        if (top_ <= 0) return false;
       }
     }
-    if (has_negative_zeros && !has_other_) has_other_ = most >= 0 || has_plus_zero(v);
-    if (!__all_sync(whole_warp, most < high_limit_ && least >= low_limit_) && !moved_to(most, least, v)) return;
-    add_in_window(v);
-    if (++tiles_ == most_tiles) flush();
+    return add_in_window(v);
+  }
+  __device__ std::int64_t sum_of_part(int p) const { return sum_of_warp(sums_[p]); }
+  __device__ int top() const { return top_; }
+
+  /// Part p of the sums counts in units of 2^unit. All terms, raised, are below 2^top.
+  static constexpr __device__ int unit_of(int p, int top, int raised_by = 0) {
+    const int of_terms = power * (top - E::bias + raised_by);
+    return p + 1 < parts ? of_terms + (p + 1) * (log2_elements - 52) : of_terms + parts * log2_elements - bits;
   }
 
   /// By all lanes, after the last tile. The sum is then in digit[].
@@ -225,6 +273,47 @@ class ExactWarp {
   __device__ unsigned specials() const { return specials_; }
 
  private:
+  /// Of a thread's elements, |x| as bits, less one: zero becomes the largest unsigned number, and the least signed one.
+  struct Sizes {
+    int most;
+    unsigned least;
+  };
+  __device__ static Sizes sizes_of(const uint4 (&v)[vectors]) {
+    Sizes of{-1, ~0u};
+    if constexpr (is_bfloat) {
+      // Two at a time, with bit 15 set, so that no half borrows from the other. All but zero then have a sign.
+      constexpr unsigned zeros = 0x7fff7fffu;
+      unsigned most = zeros, least = zeros;
+#pragma unroll
+      for (int u = 0; u < vectors; ++u) {
+        std::uint32_t w[4];
+        memcpy(w, &v[u], sizeof w);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const unsigned sizes = (w[k] | 0x80008000u) - 0x00010001u;
+          most = larger_of_each(most, sizes);
+          least = lesser_of_each(least, sizes);
+        }
+      }
+      most = larger_of_each(most, most >> 16) & 0xffffu;
+      least = lesser_of_each(least, least >> 16 | least << 16) & 0xffffu;
+      of = {static_cast<int>((most - 0x7fffu) << 16) - 1, ((least + 0x8001u) << 16) - 1};
+    } else {
+#pragma unroll
+      for (int u = 0; u < vectors; ++u) {
+        std::uint32_t w[4];
+        memcpy(w, &v[u], sizeof w);
+        for (unsigned k = 0; k < E::lanes; ++k) {
+          const unsigned size = (E::head(w, k) & 0x7fffffffu) - 1;
+          of.most = static_cast<int>(size) > of.most ? static_cast<int>(size) : of.most;
+          of.least = size < of.least ? size : of.least;
+        }
+      }
+    }
+    return of;
+  }
+  __device__ bool in_window(const Sizes& sizes) const { return sizes.most < high_limit_ && sizes.least >= low_limit_; }
+
   /// take(w) with each vector's words, in a loop that may stay one. The vectors move up in turn: an index that is not
   /// known at compile time would bring them all from registers into memory, for each tile.
   template <class Take>
@@ -248,7 +337,8 @@ class ExactWarp {
     return found;
   }
 
-  __device__ void add_in_window(const uint4 (&v)[vectors]) {
+  /// False: an element is not finite, and nothing was added. Only if fits_always; else it was asked before.
+  __device__ bool add_in_window(const uint4 (&v)[vectors]) {
     constexpr unsigned chains = parts == 1 ? 4 : 2;  // that do not wait for each other
     double sum[parts][chains] = {}, splitter[parts] = {};
 #pragma unroll
@@ -281,34 +371,44 @@ class ExactWarp {
     for (int p = 0; p < parts; ++p) {
       double all = sum[p][0] + sum[p][1];
       if (chains == 4) all += sum[p][chains - 2] + sum[p][chains - 1];
+      if constexpr (fits_always) {
+        if (__any_sync(whole_warp, !is_finite(all)) != 0) return false;
+        if (has_negative_zeros && !has_other_) has_other_ = all != 0 || has_plus_zero(v);
+      }
       sums_[p] += static_cast<std::int64_t>(all * power_of_two<double>(-unit(p)));
     }
+    return true;
+  }
+  static __device__ bool is_finite(double x) {
+    std::uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits >> 52 & 0x7ff) != 0x7ff;
   }
 
-  /// Part p of the sums counts in units of 2^unit(p). All terms, raised, are below 2^top.
-  __device__ int unit(int p) const {
-    const int top = power * (top_ - E::bias + (is_raised() ? raised : 0));
-    return p + 1 < parts ? top + (p + 1) * (log2_elements - 52) : top + parts * log2_elements - bits;
-  }
+  __device__ int unit(int p) const { return unit_of(p, top_, is_raised() ? raised : 0); }
   __device__ bool is_raised() const { return raised > 0 && top_ < raised_below + spare + 1; }
 
-  /// Whether the window could be moved so that the tile fits; if not, the tile is added otherwise.
-  __device__ bool moved_to(int most, unsigned least, const uint4 (&v)[vectors]) {
+  /// The top of the window that a tile gets, alike for warps with alike tiles. None: 0 if it is too wide, -1 if
+  /// something is not finite.
+  __device__ int top_for(const Sizes& sizes) const {
     // Not all of them are zero, or they would have fitted.
-    const int most_of_warp = static_cast<int>(~least_in_warp(~static_cast<unsigned>(most + 1)));
-    const unsigned least_of_warp = least_in_warp(least);
+    const int most_of_warp = static_cast<int>(~least_in_warp(~static_cast<unsigned>(sizes.most + 1)));
+    const unsigned least_of_warp = least_in_warp(sizes.least);
     const int highest = most_of_warp >> E::places, below = static_cast<int>((least_of_warp + 1) >> E::places);
     const int lowest = below > 1 ? below : 1;  // subnormal numbers have the unit of the least normal ones
-    if (highest >= infinite_from) {
-      note_specials(v);
-      return false;
-    }
-    int top = highest + 1 + spare;
+    if (highest >= infinite_from) return -1;
+    int top = (highest + 1 + spare) & ~3;
     if (top > lowest + window) top = lowest + window;
     if (top > highest_top) top = highest_top;
     if (top < lowest_top) top = lowest_top;
-    if (top <= highest || top > lowest + window) {
-      add_to_bins(v);
+    return top <= highest || top > lowest + window ? 0 : top;
+  }
+  /// Whether the window could be moved so that the tile fits; if not, the tile is added otherwise.
+  __device__ bool moved_to(const Sizes& sizes, const uint4 (&v)[vectors]) {
+    const int top = top_for(sizes);
+    if (top <= 0) {
+      if (top < 0) note_specials(v);
+      else add_to_bins(v);
       return false;
     }
     flush();
@@ -344,11 +444,14 @@ class ExactWarp {
 
   /// Adds all lanes' sums times 2^exponent to the warp's digits.
   __device__ void add_of_warp(std::int64_t sum, int exponent) {
+    add_to_digits(sum_of_warp(sum), exponent);
+  }
+  static __device__ std::int64_t sum_of_warp(std::int64_t sum) {
     constexpr unsigned piece = (1u << 27) - 1;
     const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece),
                         middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
     const auto high = static_cast<std::int64_t>(static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 54))));
-    add_to_digits(static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54)), exponent);
+    return static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54));
   }
 
   /// Adds sum * 2^exponent: to a digit, to the next, and to the third with its sign. By selection: lanes that took
@@ -434,7 +537,7 @@ class ExactWarp {
   }
 
   /// The first window, for numbers of about 1: where it fits, the first tile need not ask for its own.
-  static constexpr int first_top = E::bias + (sizeof(In) == 8 && !squared ? 8 : 4);
+  static constexpr int first_top = E::bias + (fits_always ? 16 : is_double && !squared ? 8 : 4);
   static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top,
                 "a window that moved_to() could choose");
   int top_ = first_top, high_limit_ = (first_top << E::places) - 1;
@@ -548,6 +651,17 @@ struct ExactResult {
     if (threadIdx.x % 32 == 0) put(bits);
   }
 
+  /// sum * 2^unit, by one thread. `and_more`: there are bits below; |sum| is then 2^60 or more. By the GPU's own
+  /// conversions, of one instruction. The product does not round again: elements have no bits below those of the least
+  /// number, so subnormal results have none to lose. (Squares have.)
+  __device__ void store_whole(std::int64_t sum, bool and_more, int unit, Added added) const {
+    const std::int64_t all = sum | static_cast<std::int64_t>(and_more);
+    const double power = power_of_two<double>(unit);
+    const bool negative_zero = added == Added::negative_zeros;
+    if (single) single[0] = negative_zero ? -0.0F : static_cast<float>(static_cast<float>(all) * power);
+    else twice[0] = negative_zero ? -0.0 : static_cast<double>(all) * power;
+  }
+
  private:
   /// From `from` to `to` are all digits that are not zero, those of this row, too.
   static __device__ void widen(int& from, int& to, std::int64_t digit, int base) {
@@ -592,6 +706,53 @@ class ExactFinish {
   GlobalPtr<std::uint64_t> workspace;
   ExactResult result;
   bool is_empty;  ///< there are no elements
+
+  /// By every thread of a single block whose warps have added one tile each: whether all did so in the same window. If
+  /// so, the sum is a whole number of the window's units, and is rounded and stored. If not, nothing has happened.
+  template <unsigned warps, class Warp>
+  __device__ bool has_rounded(const Warp& warp, bool was_added) const {
+    constexpr unsigned parts = Warp::parts;
+    static_assert(parts <= 2 && warps <= 16, "the sum of the warps' sums has 63 bits, and 128 with the second part's");
+    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * parts, 2>();
+    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps, 2>();
+    const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
+    const bool has_other = __any_sync(whole_warp, warp.has_other()) != 0;
+    bool is_zero = true;
+#pragma unroll
+    for (unsigned p = 0; p < parts; ++p) {
+      const std::int64_t sum = warp.sum_of_part(static_cast<int>(p));
+      is_zero = is_zero && sum == 0;
+      if (lane == 0) sums[p * warps + number] = sum;
+    }
+    // Zeros are whole numbers of any unit.
+    const unsigned window = !was_added ? ~0u : is_zero ? 0 : static_cast<unsigned>(warp.top());
+    if (lane == 0) marks[number] = window << 1 | unsigned{has_other};
+    __syncthreads();  // every warp's sums and mark are stored before another reads them
+    const unsigned mark = marks[lane % warps], most = ~least_in_warp(~(mark >> 1));
+    if (__any_sync(whole_warp, mark >> 1 != 0 && mark >> 1 != most) != 0 || most == ~0u >> 1) return false;
+    const bool others = __any_sync(whole_warp, (mark & 1) != 0) != 0;
+    if (threadIdx.x != 0) return true;
+    const int top = most == 0 ? warp.top() : static_cast<int>(most);  // of zeros alone any
+    std::int64_t sum[parts] = {};
+#pragma unroll
+    for (unsigned p = 0; p < parts; ++p)
+      for (unsigned w = 0; w < warps; ++w) sum[p] += sums[p * warps + w];
+    const Added added = is_empty ? Added::nothing : others ? Added::others : Added::negative_zeros;
+    const int unit = Warp::unit_of(static_cast<int>(parts) - 1, top);
+    if constexpr (parts == 1) {
+      result.store_whole(sum[0], false, unit, added);
+    } else {
+      // As many bits of both parts as there is room for.
+      constexpr int apart = Warp::unit_of(0, 0) - Warp::unit_of(1, 0);
+      const std::int64_t high = sum[0] + (sum[1] >> apart),
+                         low = sum[1] & ((std::int64_t{1} << apart) - 1);
+      const int room = __clzll(high < 0 ? ~high : high) - 1, taken = room < apart ? room : apart;
+      const std::int64_t whole = high * (std::int64_t{1} << taken) + (low >> (apart - taken)),
+                         more = low & ((std::int64_t{1} << (apart - taken)) - 1);
+      result.store_whole(whole, more != 0, unit + (apart - taken), added);
+    }
+    return true;
+  }
 
   /// By every thread of the block. `of`: 1 for the second result.
   template <unsigned of, unsigned warps, class Warp>
@@ -727,93 +888,170 @@ __device__ uint4 with_ends(const Share<In>& in, unsigned t, const uint4& instead
 
 inline constexpr unsigned exact_block = block_of(Reading::strided);
 
-/// Blocks take tiles of `vectors` vectors a thread in turn; all threads share what is less than a round.
+/// How the blocks of an exact sum read: tiles of `vectors` vectors a thread, with -0 for what there is not.
 template <int vectors>
 struct ExactTiles {
   static constexpr unsigned block = exact_block;
 
-  /// Calls take(v) in all threads, with -0 for what there is not. Ahead: a tile is under way while the one before is
-  /// added up.
-  template <bool ahead, class In, class Take>
-  static __device__ void each(const Share<In>& in, const Take& take) {
+  /// Calls take(v) in all threads. Blocks take tiles in turn; all threads share what is less than a round.
+  template <class In, class Take>
+  static __device__ void in_turn(const Share<In>& in, const Take& take) {
     const std::int64_t round = std::int64_t{gridDim.x} * block * vectors;
     bool ends = in.has_ends();
-    if constexpr (ahead) {
-      if (in.vectors == 0 && !ends) return;
-      uint4 next[vectors];
-      load(in, 0, round, ends, next);
-      bool more = true;
-      for (std::int64_t first = round; more; first += round) {
-        uint4 v[vectors];
-        for (int u = 0; u < vectors; ++u) v[u] = next[u];
-        more = first < in.vectors || ends;
-        if (more) load(in, first, round, ends, next);
-        take(v);
+    for (std::int64_t first = 0; first < in.vectors || ends; first += round) {
+      uint4 v[vectors];
+      if (first + round <= in.vectors) {
+        const auto from = in.body + (first + std::int64_t{blockIdx.x} * block * vectors + threadIdx.x);
+        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
+      } else {
+        ends = !load_rest(in, first, v) && ends;
       }
-    } else {
-      for (std::int64_t first = 0; first < in.vectors || ends; first += round) {
-        uint4 v[vectors];
-        load(in, first, round, ends, v);
-        take(v);
-      }
+      take(v);
     }
   }
 
- private:
-  template <class In>
-  static __device__ void load(const Share<In>& in, std::int64_t first, std::int64_t round, bool& ends,
-                              uint4 (&v)[vectors]) {
-    if (first + round <= in.vectors) {
-      const auto from = in.body + (first + std::int64_t{blockIdx.x} * block * vectors + threadIdx.x);
-      for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
-      return;
+  /// The same by dynamic scheduling, as Claimed does it (tuned/reading.h): with fixed rounds blocks drift apart, and
+  /// DRAM serves neighbouring tiles best. Ahead: a tile is under way while the one before is added up. What is behind
+  /// the first `kept` vectors is read so that it displaces nothing else in L2.
+  template <bool ahead, class In, class Take>
+  static __device__ void claimed(const Share<In>& in, GlobalPtr<std::uint64_t> claims, const Take& take) {
+    constexpr unsigned tile_vectors = block * vectors;
+    const auto whole = static_cast<unsigned>(in.vectors / tile_vectors);
+    // What is less than a tile is one, too, and so are the ends.
+    const unsigned without_ends = whole + (std::int64_t{whole} * tile_vectors < in.vectors),
+                   tiles = without_ends + in.has_ends();
+    const auto load = [&](unsigned tile, uint4 (&v)[vectors]) {
+      const std::int64_t first = std::int64_t{tile} * tile_vectors + threadIdx.x;
+      const auto from = in.body + first;
+      if (tile >= whole) {
+        for (int u = 0; u < vectors; ++u) {
+          v[u] = negative_zeros<In>();
+          if (first + u * std::int64_t{block} < in.vectors) v[u] = __ldg(from + u * block);
+        }
+        if (tile >= without_ends) v[0] = with_ends(in, threadIdx.x, v[0]);
+      } else if (first < in.kept) {
+        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
+      } else {
+        for (int u = 0; u < vectors; ++u) v[u] = device::load_past_l1(from + u * block);
+      }
+    };
+    unsigned tile = blockIdx.x, turn = 0;
+    if (tile >= tiles) return;
+    const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();  // in turn: a slow thread may still read one
+    Claim claim(claims);
+    uint4 after[vectors];
+    if (ahead) load(tile, after);
+    for (bool more = true; more;) {
+      uint4 v[vectors];
+      if (ahead)
+        for (int u = 0; u < vectors; ++u) v[u] = after[u];
+      else load(tile, v);
+      if (threadIdx.x == 0) next[turn] = claim.answer(tiles);
+      __syncthreads();  // the claim's answer is stored
+      tile = next[turn];
+      turn ^= 1;
+      more = tile < tiles;
+      if (more) {
+        claim = Claim(claims);
+        if (ahead) load(tile, after);
+      }
+      take(v);
     }
+  }
+
+  /// By a single block, into one tile: whether all elements have a place in it.
+  template <class In>
+  static __device__ bool fill(const Share<In>& in, uint4 (&v)[vectors]) {
+    return load_rest(in, 0, v) || !in.has_ends();
+  }
+
+ private:
+  /// Vectors from `first` on, less than a round of them, and the ends in the last threads' last places. False: these
+  /// are taken, and there is another round.
+  template <class In>
+  static __device__ bool load_rest(const Share<In>& in, std::int64_t first, uint4 (&v)[vectors]) {
     const unsigned threads = gridDim.x * block, t = blockIdx.x * block + threadIdx.x;
-    int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);
+    const std::int64_t rest = in.vectors - first;
+    int left = static_cast<int>(rest) - static_cast<int>(t);
     auto from = in.body + (first + t);
     for (int u = 0; u < vectors; ++u, left -= static_cast<int>(threads), from += threads) {
       v[u] = negative_zeros<In>();
       if (left > 0) v[u] = __ldg(from);
     }
-    // The last threads have the ends, if that leaves them a place; else there is another round.
-    if (ends && first + round - in.vectors >= threads) {
-      ends = false;
-      v[vectors - 1] = with_ends(in, threads - 1 - t, v[vectors - 1]);
-    }
+    const unsigned ends = in.head_count > in.tail_count ? in.head_count : in.tail_count;
+    const bool fits = rest + ends <= std::int64_t{threads} * vectors;
+    if (fits) v[vectors - 1] = with_ends(in, threads - 1 - t, v[vectors - 1]);
+    return fits;
   }
 };
 
+/// By a single block; by blocks in turn; by blocks that claim their tiles.
+enum class ExactRead { at_once, in_turn, claimed };
+
+/// Two sums have no registers to read ahead.
+template <class Operation>
+constexpr bool reads_ahead(ExactRead read) {
+  return read == ExactRead::claimed && !std::is_same<Operation, Moments>::value;
+}
 /// Blocks an SM must have registers for. Squares and elements of 16 bits, of which a vector has most, need more.
 template <class In, class Operation>
-constexpr unsigned exact_blocks_per_sm(bool ahead) {
-  const bool narrow = sizeof(In) == 2;
-  return ahead && narrow ? 2 : ahead || narrow || !std::is_same<Operation, Identity>::value ? 3 : 4;
+constexpr unsigned exact_blocks_per_sm(ExactRead read) {
+  return read == ExactRead::claimed || sizeof(In) == 2 || !std::is_same<Operation, Identity>::value ? 3 : 4;
 }
 
-/// The kernel. One vector a thread and tile where that is all there is.
-template <class In, class Operation, int vectors, bool ahead>
-__global__ void __launch_bounds__(exact_block, exact_blocks_per_sm<In, Operation>(ahead))
-add_exactly(const Share<In> in, const ExactFinish finish) {
+/// What every block does: adds up its tiles, and its sum to the others'.
+template <class In, class Operation, int vectors, ExactRead read, bool roomy = true>
+__device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
   constexpr bool moments = std::is_same<Operation, Moments>::value;
-  using First = ExactWarp<In, std::conditional_t<moments, Identity, Operation>, vectors>;
+  using First = ExactWarp<In, std::conditional_t<moments, Identity, Operation>, vectors, roomy>;
   using Second = ExactWarp<In, Square, vectors>;  // of moments
   constexpr unsigned warps = exact_block / 32;
-  device::wait_for_previous_kernel();
-  device::let_next_kernel_begin();
+  const auto each = [&](const auto& take) {
+    if constexpr (read == ExactRead::claimed)
+      ExactTiles<vectors>::template claimed<reads_ahead<Operation>(read)>(in, finish.workspace + claims_word, take);
+    else
+      ExactTiles<vectors>::in_turn(in, take);
+  };
   using FirstBin = typename First::Bin;
   First first(device::shared_array<FirstBin, warps * First::bins>() + threadIdx.x / 32 * First::bins);
   if constexpr (moments) {
     using SecondBin = typename Second::Bin;
     Second second(device::shared_array<SecondBin, warps * Second::bins, 1>() + threadIdx.x / 32 * Second::bins);
-    ExactTiles<vectors>::template each<ahead>(in, [&](const uint4 (&v)[vectors]) {
+    each([&](const uint4 (&v)[vectors]) {
       first.add(v);
       second.add(v);
     });
     finish.template end<0, warps>(first);
     finish.template end<1, warps>(second);
   } else {
-    ExactTiles<vectors>::template each<ahead>(in, [&](const uint4 (&v)[vectors]) { first.add(v); });
+    each([&](const uint4 (&v)[vectors]) { first.add(v); });
     finish.template end<0, warps>(first);
+  }
+}
+/// The same, kept apart: code that a kernel rarely runs. What it does run then lies together, and cold instructions are
+/// a large part of a small sum's time.
+template <class In, class Operation, int vectors>
+__device__ __noinline__ void add_tiles_apart(const Share<In> in, const ExactFinish finish) {
+  add_tiles<In, Operation, vectors, ExactRead::in_turn, false>(in, finish);
+}
+
+/// The kernel. One vector a thread and tile where that is all there is.
+template <class In, class Operation, int vectors, ExactRead read>
+__global__ void __launch_bounds__(exact_block, exact_blocks_per_sm<In, Operation>(read))
+add_exactly(const Share<In> in, const ExactFinish finish) {
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  if constexpr (read == ExactRead::at_once) {
+    using Warp = ExactWarp<In, Operation, vectors, false>;
+    uint4 v[vectors];
+    if (ExactTiles<vectors>::fill(in, v)) {
+      Warp warp{SharedPtr<typename Warp::Bin>{}};
+      const bool was_added = warp.add_only(v);
+      if (finish.has_rounded<exact_block / 32>(warp, was_added)) return;
+    }
+    add_tiles_apart<In, Operation, vectors>(in, finish);
+  } else {
+    add_tiles<In, Operation, vectors, read>(in, finish);
   }
 }
 
@@ -856,9 +1094,9 @@ class ExactReduction {
   static constexpr unsigned results = std::is_same<Operation, Moments>::value ? 2 : 1;
   static constexpr bool squares = !std::is_same<Operation, Identity>::value;
 
-  /// `ahead`: see ExactTiles; of a fixed choice, for experiments.
-  ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {}, bool ahead = false)
-      : n_(n), ahead_(choice.fixed ? ahead : reads_ahead(n * sizeof(In), gpu)),
+  /// `claims`: whether blocks claim their tiles (ExactTiles); of a fixed choice, for experiments.
+  ExactReduction(std::size_t n, const Gpu& gpu, const Choice& choice = {}, bool claims = false)
+      : n_(n), claims_(choice.fixed ? claims : by_claims(n * sizeof(In), gpu)),
         overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
         shape_(shape_for(n * sizeof(In), gpu, choice)) {}
 
@@ -870,43 +1108,50 @@ class ExactReduction {
                   "double, to double or exact::Partial");
     Launch launch{shape_.grid, shape_.block, 0, stream};
     launch.overlaps = overlaps_;
-    const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), SIZE_MAX);
+    const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), shape_.kept_bytes);
     const ExactFinish finish{workspace, exact_result(out), n_ == 0};
-    if constexpr (results == 1)  // moments have no registers for it
-      if (ahead_) return device::launch<add_exactly<In, Operation, 4, true>>(launch, share, finish);
-    if constexpr (!squares)
+    if (claims_) return device::launch<add_exactly<In, Operation, 4, ExactRead::claimed>>(launch, share, finish);
+    if constexpr (!squares) {
+      if constexpr (!std::is_same<Out, exact::Partial>::value)
+        if (shape_.grid == 1 && n_ * sizeof(In) <= one_tile)
+          return device::launch<add_exactly<In, Operation, 4, ExactRead::at_once>>(launch, share, finish);
       if (n_ * sizeof(In) <= std::size_t{16} * shape_.grid * exact_block)
-        return device::launch<add_exactly<In, Operation, 1, false>>(launch, share, finish);
-    device::launch<add_exactly<In, Operation, 4, false>>(launch, share, finish);
+        return device::launch<add_exactly<In, Operation, 1, ExactRead::in_turn>>(launch, share, finish);
+    }
+    device::launch<add_exactly<In, Operation, 4, ExactRead::in_turn>>(launch, share, finish);
   }
 
   LaunchShape shape() const { return shape_; }
 
  private:
-  /// Above 48 MiB blocks read ahead.
-  static bool reads_ahead(std::size_t bytes, const Gpu& gpu) { return bytes > row(gpu, 48); }
+  /// Elements of 16 bits take more arithmetic for each byte, which claims spread evenly.
+  static bool by_claims(std::size_t bytes, const Gpu& gpu) { return bytes > row(gpu, sizeof(In) == 2 ? 12 : 48); }
   /// An H200's sizes, as in launch_table.h.
   static std::size_t row(const Gpu& gpu, std::size_t mebibytes) {
     return mebibytes * MiB * gpu.sm_count / h200.sm_count;
   }
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
-    // Up to 1 MiB two blocks an SM read all with one vector a thread.
-    if (!choice.fixed && !squares && bytes > 16 * KiB && bytes <= row(gpu, 1)) choice.vectors_per_thread = 1;
-    // Up to `few` bytes by two blocks an SM, because few blocks finish sooner.
-    const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : 8);
-    if (!choice.fixed)
-      choice.most_blocks = bytes <= 16 * KiB ? 0
-                           : bytes <= few    ? 2
-                                             : exact_blocks_per_sm<In, Operation>(reads_ahead(bytes, gpu));
+    if (!choice.fixed) {
+      const ExactRead read = by_claims(bytes, gpu) ? ExactRead::claimed : ExactRead::in_turn;
+      // Up to 1 MiB two blocks an SM read all with one vector a thread.
+      if (!squares && bytes > one_tile && bytes <= row(gpu, 1)) choice.vectors_per_thread = 1;
+      // Up to `few` bytes by two blocks an SM, because few blocks finish sooner.
+      const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : 8);
+      choice.most_blocks = bytes <= one_tile ? 0 : bytes <= few ? 2 : exact_blocks_per_sm<In, Operation>(read);
+      if (bytes > row(gpu, 48) && bytes <= row(gpu, 256))
+        choice.kept_bytes = kept_in_l2 / KiB * gpu.l2_bytes / h200.l2_bytes * KiB;
+    }
     choice.fixed = true;
     choice.reading = Reading::strided;
     LaunchShape shape = launch_shape(bytes, FinishedBy::words, gpu, choice);
     if (shape.grid > ExactFinish::most_blocks) shape.grid = ExactFinish::most_blocks;
     return shape;
   }
+  /// What a single block has registers for.
+  static constexpr std::size_t one_tile = 16 * KiB;
 
   std::size_t n_;
-  bool ahead_, overlaps_;
+  bool claims_, overlaps_;
   LaunchShape shape_;
 };
 

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <utility>
@@ -27,8 +28,14 @@ namespace {
 using tuned::exact::Partial;
 
 constexpr tuned::Gpu gpu_of_six{6, 2048};
-constexpr tuned::Choice many_blocks{true, tuned::Reading::strided, 1, 1},
-    one_block{true, tuned::Reading::strided, 4, 0};
+/// How a call is launched, and whether its blocks claim their tiles.
+struct Launch {
+  tuned::Choice choice{};
+  bool claims = false;
+};
+constexpr tuned::Choice many_blocks{true, tuned::Reading::strided, 1, 1};
+constexpr Launch launches[] = {
+    {}, {many_blocks}, {{true, tuned::Reading::strided, 4, 0}}, {{true, tuned::Reading::strided, 4, 1}, true}};
 
 template <class T>
 std::uint64_t bits_of_number(T x) {
@@ -202,8 +209,8 @@ void same_as_core() {
     at_one.insert(at_one.end(), values.begin(), values.end());
     const auto in = on_device(at_one);
     const GlobalPtr<const T> from = in.ptr() + 1;
-    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, one_block}) {
-      const tuned::ExactReduction<T> call(values.size(), gpu_of_six, choice);
+    for (const auto& [choice, claims] : launches) {
+      const tuned::ExactReduction<T> call(values.size(), gpu_of_six, choice, claims);
       call(from, out.ptr(), workspace.ptr(), nullptr);
       EXPECT_TRUE(is_right(on_host(out)[0])) << on_host(out)[0] << ", not " << want;
       call(from, partial.ptr(), workspace.ptr(), nullptr);
@@ -229,9 +236,9 @@ void squares_as_core() {
     add_squares(by_blocks, values.data(), values.size());
     EXPECT_TRUE(same_number(by_blocks.template rounded<T>(), want)) << "on the host";
     const auto in = on_device(values);
-    for (const tuned::Choice& choice : {tuned::Choice{}, many_blocks, one_block}) {
-      const tuned::ExactReduction<T, Square> squares(values.size(), gpu_of_six, choice);
-      const tuned::ExactReduction<T, tuned::Moments> moments(values.size(), gpu_of_six, choice);
+    for (const auto& [choice, claims] : launches) {
+      const tuned::ExactReduction<T, Square> squares(values.size(), gpu_of_six, choice, claims);
+      const tuned::ExactReduction<T, tuned::Moments> moments(values.size(), gpu_of_six, choice, claims);
       squares(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
       EXPECT_TRUE(same_number(on_host(out)[0], want)) << on_host(out)[0] << ", not " << want;
       moments(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
@@ -253,6 +260,117 @@ TEST_P(SimExact, SquaresOfDoublesHaveTheBitsOfCores) { squares_as_core<double>()
 
 TEST_P(SimExact, FloatsHaveTheBitsOfCoresExactSums) { same_as_core<float>(); }
 TEST_P(SimExact, DoublesHaveTheBitsOfCoresExactSums) { same_as_core<double>(); }
+
+/// Elements of any size on the device, whose memory is written in words.
+template <class In>
+class InWords {
+ public:
+  explicit InWords(const std::vector<In>& values) : words_(on_device(in_words(values))) {}
+  GlobalPtr<const In> ptr() const { return device::pointer_cast<const In>(words_.ptr()); }
+
+ private:
+  static std::vector<std::uint32_t> in_words(const std::vector<In>& values) {
+    std::vector<std::uint32_t> words((values.size() * sizeof(In) + 3) / 4 + 1);
+    std::memcpy(words.data(), values.data(), values.size() * sizeof(In));
+    return words;
+  }
+  Buffer<std::uint32_t> words_;
+};
+
+/// A single block rounds at once where its warps have the same window: 128 elements of 16 bytes each have their own
+/// exponents, or are zeros, or lie half-way between two sums.
+template <class In, class Acc>
+void small_sums(unsigned seed) {
+  using L = std::numeric_limits<Acc>;
+  using Elements = std::numeric_limits<In>;
+  constexpr int lowest = sizeof(In) == 2 ? -24 : Elements::min_exponent - Elements::digits,
+                highest = sizeof(In) == 2 ? 15 : Elements::max_exponent - 13;
+  constexpr std::size_t most = 16 * 1024 / sizeof(In), of_warp = 128 * 16 / sizeof(In) / 4;
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<Acc> out(1);
+  std::mt19937_64 random(seed);
+  const auto some = [&](int from, int exponents) {
+    const double size = static_cast<double>(random() >> 11) * 0x1p-53 + 1;
+    const int more = static_cast<int>(random() % static_cast<unsigned>(exponents)),
+              exponent = std::clamp(from + more, lowest, highest);
+    const auto x = static_cast<float>(random() % 2 == 0 ? size : -size);
+    if constexpr (sizeof(In) == 2) return In(std::ldexp(x, exponent));
+    else return std::ldexp(static_cast<In>(size), exponent) * (x < 0 ? In(-1) : In(1));
+  };
+  for (int i = 0; i < (sanitized ? 40 : 150); ++i) {
+    std::vector<In> values(random() % 3 == 0 ? most - random() % 5 : random() % most + 1);
+    const int from = lowest + static_cast<int>(random() % static_cast<unsigned>(highest - lowest)),
+              exponents = 1 + static_cast<int>(random() % 24);
+    const bool alike = random() % 2 == 0, zeros_only = random() % 8 == 0;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const bool is_zero = zeros_only || (k / of_warp + i) % 5 == 0;
+      if (is_zero) values[k] = i % 3 == 0 && k == 17 ? In(0.0F) : In(-0.0F);
+      else values[k] = some(alike ? from : from + static_cast<int>(k / of_warp % 7), exponents);
+    }
+    if (random() % 2 == 0) {  // cancels, and leaves a few numbers of which one may be half a unit of another
+      for (std::size_t k = 1; k < values.size(); k += 2) values[k] = In(-static_cast<Acc>(values[k - 1]));
+      const int above = std::clamp(from, lowest + L::digits, highest);
+      const int at[] = {above, above - L::digits, above - L::digits - static_cast<int>(random() % 3)};
+      for (std::size_t k = 0; k < 3 && k < values.size() && sizeof(In) > 2; ++k)
+        values[k] = static_cast<In>(std::ldexp(random() % 2 == 0 ? Acc(1) : Acc(-1), at[k]));
+    }
+    std::vector<double> same;
+    for (const In& x : values) same.push_back(static_cast<double>(static_cast<Acc>(x)));
+    ExactSum sum;
+    for (const double x : same) sum.add(x);
+    Acc want = sizeof(Acc) == 4 ? static_cast<Acc>(sum.to_f32()) : static_cast<Acc>(sum.to_f64());
+    if (std::all_of(same.begin(), same.end(), [](double x) { return x == 0 && std::signbit(x); })) want = -Acc(0);
+    std::vector<In> at{In(7.0F)};
+    at.insert(at.end(), values.begin(), values.end());
+    const std::size_t start = random() % 2;
+    const InWords<In> in(start == 0 ? values : at);
+    tuned::exact_sum<In, Acc>(in.ptr() + start, values.size(), out.ptr(), workspace.ptr(), gpu_of_six, nullptr);
+    ASSERT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(want))
+        << i << ": " << values.size() << " elements, " << on_host(out)[0] << ", not " << want;
+  }
+}
+TEST_P(SimExact, SmallSumsAreRoundedOnce) {
+  small_sums<float, float>(11);
+  small_sums<double, double>(12);
+  small_sums<float, double>(13);
+  small_sums<F16, float>(14);
+  small_sums<BF16, float>(15);
+}
+
+/// Every number of 16 bits that is finite, many times: several tiles, claimed or in turn; and what is not finite.
+template <class In>
+void narrow_numbers() {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<float> out(1);
+  std::vector<In> all;
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const In x = std::bit_cast<In>(static_cast<std::uint16_t>(bits));
+    if (std::isfinite(static_cast<float>(x)) && bits % 7 != 3) all.push_back(x);
+  }
+  std::vector<std::vector<In>> data{all, std::vector<In>(9001, In(-0.0F))};
+  for (const float special : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+    data.push_back(std::vector<In>(9000, In(1.5F)));
+    data.back()[8000] = In(special);
+    data.push_back({In(special), In(1.0F)});
+  }
+  data.push_back({In(HUGE_VALF), In(-HUGE_VALF)});
+  std::shuffle(data[0].begin(), data[0].end(), std::mt19937_64(16));
+  for (const std::vector<In>& values : data) {
+    std::vector<float> same;
+    for (const In& x : values) same.push_back(static_cast<float>(x));
+    const float want = rounded_by_core(same);
+    const InWords<In> in(values);
+    for (const auto& [choice, claims] : launches) {
+      const tuned::ExactReduction<In> call(values.size(), gpu_of_six, choice, claims);
+      call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+      EXPECT_TRUE(same_number(on_host(out)[0], want)) << values.size() << ": " << on_host(out)[0] << ", not " << want;
+    }
+  }
+}
+TEST_P(SimExact, NumbersOf16BitsHaveTheBitsOfCoresExactSums) {
+  narrow_numbers<F16>();
+  narrow_numbers<BF16>();
+}
 
 template <class T>
 void by_type(ElementType type) {
