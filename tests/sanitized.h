@@ -7,14 +7,15 @@
 #include <cstddef>
 #include <vector>
 
-/// A simulation is the same arithmetic a million times over. The release build runs it; sanitizers see that arithmetic
-/// in the tests that run it a few times, and would take minutes over this.
+/// A simulation is the same arithmetic a million times over; mutants are the same kernels a hundred times. Sanitizers
+/// would take minutes over these, and see that code in other tests. CMakeLists.txt finds the files that say this:
+/// without a GPU, `./check` runs those alone without sanitizers, too.
 #ifdef REDUCTIO_SANITIZED
 inline constexpr bool sanitized = true;
-#define SIMULATION_FOR_RELEASE_BUILDS() GTEST_SKIP() << "a simulation, which the release build runs"
+#define LEFT_TO_RELEASE_BUILDS() GTEST_SKIP() << "the build without sanitizers runs it"
 #else
 inline constexpr bool sanitized = false;
-#define SIMULATION_FOR_RELEASE_BUILDS() (void)0
+#define LEFT_TO_RELEASE_BUILDS() (void)0
 #endif
 
 /// Of cases that differ by their data or size alone, sanitizers see the first few: the same lines of code again find

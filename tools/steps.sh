@@ -214,7 +214,7 @@ build_folder() { if [[ $1 == release ]]; then echo build; else echo "build/$1"; 
 
 programs() { sha256sum "$1"/bin/* 2>/dev/null; }
 
-# build PRESET [TARGET]
+# build PRESET [TARGET...]
 build() {
   local folder before configure=(cmake --preset "$1" -DREDUCTIO_PYTHON="$venv/bin/python")
   folder=$(build_folder "$1")
@@ -227,7 +227,7 @@ build() {
   if [[ -n ${gpus:-} ]]; then configure+=(-DREDUCTIO_CCCL_RELEASES=all); fi
   before=$(programs "$folder")
   logged "configure-$1" "${configure[@]}" || return 1
-  logged "build-$1" cmake --build "$folder" -j "$jobs" ${2:+--target "$2"} || return 1
+  logged "build-$1" cmake --build "$folder" -j "$jobs" ${2:+--target "${@:2}"} || return 1
   did=built
   if [[ $(programs "$folder") == "$before" ]]; then did="reused: up to date"; fi
   did+=$(grep -o 'reductio: CUDA.*' "$logs/configure-$1.log" | sed -n 's/^reductio: CUDA ON \(.*\)/, CUDA \1/p; s/^reductio: CUDA OFF.*/, without CUDA/p')

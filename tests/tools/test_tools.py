@@ -1,6 +1,7 @@
 """tools/: the count of tests that ./check ends with, and how packages are set up."""
 
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -254,6 +255,38 @@ def test_the_commands_explain_themselves_and_reject_what_they_do_not_know(script
     assert "Usage: ./" + script in subprocess.run(["bash", path, "--help"], capture_output=True, text=True).stdout
     wrong = subprocess.run(["bash", path, "--frobnicate"], capture_output=True, text=True)
     assert wrong.returncode == 1 and wrong.stderr.count("\n") == 1 and "--help" in wrong.stderr
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+@pytest.mark.parametrize("arguments", [[], ["--quick"], ["--all"]])
+def test_check_leaves_tests_to_the_sanitizers_only_without_a_gpu_and_where_they_run(tmp_path, gpu, arguments):
+    shutil.copy(SOURCE / "check", tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "steps.sh").write_text(
+        'passed=0 failed=0 skipped=0 build_packages=() test_packages=()\n'
+        'step() { shift; if [[ $1 != *packages ]]; then echo "$@"; fi; }\nshow_summary() { :; }\n')
+    driver = tmp_path / "nvidia-smi"
+    driver.write_text("#!/bin/sh\n" + ("echo 'GPU 0: NVIDIA H200 (UUID: GPU-1)'" if gpu else "echo 'No devices were found'"))
+    driver.chmod(0o755)
+    done = subprocess.run(["bash", tmp_path / "check", *arguments], capture_output=True, text=True,
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    whole = ["build release", "run_tests release"]
+    rest = ["build release reductio reductio_unsanitized_tests",
+            "run_tests release -C Unsanitized --label-exclude battery|quick|unit"]
+    asan = ["build asan reductio_tests", "run_tests asan --label-exclude quick|lint|python"]
+    steps = (whole if gpu or arguments else rest) + ([] if arguments == ["--quick"] else asan)
+    assert done.stdout.split("\n\n")[0].splitlines() == steps and done.returncode == 0
+    assert done.stdout.endswith("0 passed, 0 failed, 0 skipped\n")
+
+
+def test_tests_that_sanitizers_skip_say_so_as_cmake_finds_it():
+    """Others would run nowhere: tests/CMakeLists.txt takes files that say it into the release build."""
+    found = (SOURCE / "tests" / "CMakeLists.txt").read_text()
+    assert found.count('"LEFT_TO_RELEASE_BUILDS|ifndef REDUCTIO_SANITIZED"') == 1
+    skips = re.compile(r"sanitized\b[^\n]*\bGTEST_SKIP|!defined\(REDUCTIO_SANITIZED")
+    assert skips.search('if (sanitized && x) GTEST_SKIP() << "y";') and skips.search("#if !defined(REDUCTIO_SANITIZED)")
+    for path in (SOURCE / "tests").rglob("*.cpp"):
+        assert not skips.search(path.read_text()), path
 
 
 def test_shell_scripts_pass_shellcheck():

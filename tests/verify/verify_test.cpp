@@ -26,7 +26,6 @@
 #include "core/dataset.h"
 #include "core/reference.h"
 #include "device/backend.h"
-#include "experiments/cli/commands.h"
 #include "tests/error_of.h"
 #include "tests/sanitized.h"
 #include "verify/junit.h"
@@ -1004,32 +1003,6 @@ TEST(BatteryApart, ends_when_interrupted_with_what_it_had) {
     EXPECT_EQ(report.passed + report.not_run, all);
   }
 }
-
-#ifndef REDUCTIO_SANITIZED  // which has no command line
-TEST(BatteryApart, the_program_prints_what_it_had_when_interrupted) {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    const Variant v = misbehaving("interrupts", [=] {
-      kill(getppid(), signal);
-      for (;;) pause();
-    });
-    // In a process of its own, whose registry has the variant, and whose two streams are one.
-    const auto program = [&] {
-      dup2(STDERR_FILENO, STDOUT_FILENO);
-      register_variant(v, DeviceKind::cpu, v.prepare[static_cast<int>(DeviceKind::cpu)]);
-      std::string words[] = {"reductio", "verify", "--device",   "cpu",
-                             "--tier",   "quick",  "--variants", "stand-in/inter"};
-      std::vector<char*> arguments;
-      for (std::string& word : words) arguments.push_back(word.data());
-      arguments.push_back(nullptr);
-      std::exit(cli::program(static_cast<int>(std::size(words)), arguments.data()));
-    };
-    EXPECT_EXIT(program(), testing::ExitedWithCode(1),
-                "partial +cpu +stand-in/interrupts +[0-9]+ passed, [0-9]+ not run.*"
-                "[0-9]+ passed, 0 failed, 0 refused, [0-9]+ not run.*"
-                "reductio: not all was verified: [0-9]+ of [0-9]+ cases were run; interrupted on device cpu");
-  }
-}
-#endif
 
 /// The sound variant with i64 among its types, which prepares as `refuse` lets it.
 Variant with_i64(const std::function<void(const Problem&, const Settings&)>& refuse) {

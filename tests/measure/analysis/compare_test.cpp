@@ -78,7 +78,7 @@ TEST(MeasureCompare, TheMoreConfidenceEachIntervalNeedsTheMoreAllocationsAreTake
 }
 
 TEST(MeasureCompare, WhatContextsDifferByHidesAnEffectThatMoreOfThemTell) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   // As measured on an H200 at 2^16: 1 % planted, and a ratio that differs by 1.5 % from context to context.
   const Variant a = variant("a", 1), b = variant("b", 2);
   std::mt19937_64 random(11);
@@ -270,7 +270,7 @@ TEST(MeasureCompare, TheLeastEffectIsOneByWhichAllRowsAreDecided) {
 }
 
 TEST(MeasureCompare, LookingUntilItIsDecidedErrsNoMoreOftenThanLookingOnce) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   // The truth is the boundary itself, so that whatever is decided is wrong. As against a baseline of 80 contexts.
   std::mt19937_64 random(21);
   const auto sampled = [&](double seconds) {
@@ -667,7 +667,7 @@ TEST(MeasureSelftest, TheLargestEffectMustBeToldBesideAnotherKernel) {
 }
 
 TEST(MeasureSelftest, HoweverWideTheIntervalsBesideAnotherKernelAreItSeldomFailsForThem) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   // 48 contexts with one round each of a kernel beside another, whose ratio scatters from context to context.
   std::mt19937_64 random(11);
   const double confidence = confidence_of_each(0.95, 15);

@@ -13,7 +13,7 @@ namespace reductio {
 namespace {
 
 TEST(MeasureByRound, TheReadCeilingIsNotTheLuckiestOfItsKernels) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   // Six equal kernels with noise. The least of their medians is below the truth by selection; the ceiling is not.
   std::mt19937_64 random(1);
   std::normal_distribution<double> noise(10, 1);

@@ -121,7 +121,7 @@ std::vector<double> coverage(double noise, double per_allocation, int allocation
 }
 
 TEST(MeasureModel, IntervalsCoverTheTruthAsOftenAsTheySay) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   // The numbers that model.h states, less three standard deviations of 300 trials. Rounds independent: drawing
   // allocations first makes the intervals a little too wide, never too narrow.
   for (const double share : coverage(0.02, 0, 3, 8)) EXPECT_GE(share, 0.97);

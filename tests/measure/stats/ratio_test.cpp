@@ -312,7 +312,7 @@ TEST(MeasureRatio, MoreRowsTakeMoreClusters) {
 constexpr double fewest_hold = 0.93, most_hold = 0.98;
 
 TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   Random random(3);
   constexpr int trials = 2000;
   for (const Noise& noise : noises())
@@ -334,7 +334,7 @@ TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
 }
 
 TEST(MeasureRatio, CoverageHoldsWhereOneVariantHasAThirdOfTheSamples) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   Random random(12);
   for (const Noise& noise : noises()) {
     int covered = 0;
@@ -350,7 +350,7 @@ TEST(MeasureRatio, CoverageHoldsWhereOneVariantHasAThirdOfTheSamples) {
 }
 
 TEST(MeasureRatio, UnpairedCoverageHoldsWithoutDrift) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   Random random(4);
   constexpr int trials = 2000;
   // The noises whose clusters are shifted are those that agree within a cluster; the others do not.
@@ -372,7 +372,7 @@ TEST(MeasureRatio, UnpairedCoverageHoldsWithoutDrift) {
 }
 
 TEST(MeasureRatio, OneBinaryRunTwiceIsNotCalledSlower) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   // What `--baseline --fail-if-slower` meets up to 2^20: calls of one of two times, and with each context another share
   // of either and a shift of 2 %. Four rows at once.
   Random random(12);
@@ -477,7 +477,7 @@ std::vector<double> disturbed(int each, Random& random) {
 }
 
 TEST(MeasureRatio, TheRuleHoldsWhatItStatesAlsoWhereOnlyOneVariantIsDisturbed) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   for (const auto& [clusters, rounds] : {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 20}})
     for (const int each = rounds;
          const auto& [name, cluster] : std::map<std::string, std::function<std::vector<double>(Random&)>>{
@@ -498,7 +498,7 @@ TEST(MeasureRatio, TheRuleHoldsWhatItStatesAlsoWhereOnlyOneVariantIsDisturbed) {
 }
 
 TEST(MeasureRatio, WhyNeitherMediansNorMeansWithinAClusterAndNeitherOrderStatisticsNorStudentsTBetween) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   const auto two_times = [](Random& r) { return of_two_times(0.5, 10, r); };
   const auto interrupted = [](Random& r) { return disturbed(10, r); };
   const auto shifted = [](Random& r) {
@@ -522,7 +522,7 @@ TEST(MeasureRatio, WhyNeitherMediansNorMeansWithinAClusterAndNeitherOrderStatist
 }
 
 TEST(MeasureRatio, ABootstrapOverTheSameClustersCoversTooLittle) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   // Why it is not used, and that these simulations notice an interval that is too narrow.
   Random random(5);
   const double confidence = 0.95;
@@ -561,7 +561,7 @@ TEST(MeasureRatio, ThreeAllocationsDoNotShowWhatTheirPlaceDoes) {
 }
 
 TEST(MeasureRatio, IntervalsOfAllRowsHoldAtOnce) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   Random random(7);
   constexpr int trials = 300;
   constexpr std::size_t rows = 16;
@@ -606,7 +606,7 @@ TEST(MeasureRatio, VerdictsAreThoseOfTheInterval) {
 }
 
 TEST(MeasureRatio, VerdictsAreRarelyWrongAndUsuallyFound) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   Random random(8);
   constexpr int trials = 300;
   for (const Noise& noise : noises()) {
@@ -628,7 +628,7 @@ TEST(MeasureRatio, VerdictsAreRarelyWrongAndUsuallyFound) {
 }
 
 TEST(MeasureRatio, AsManyRoundsAsItSaysUsuallyDecide) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   Random random(9);
   const Noise normal = noises()[0];
   int undecided = 0, decided = 0, decided_by_a_quarter = 0;

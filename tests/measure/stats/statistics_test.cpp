@@ -89,7 +89,7 @@ TEST(MeasureStatistics, MoreConfidenceThanRanksCanGiveIsStretchedAsStudentsT) {
 }
 
 TEST(MeasureStatistics, CentresAreHeldAlsoByStretchedIntervals) {
-  SIMULATION_FOR_RELEASE_BUILDS();
+  LEFT_TO_RELEASE_BUILDS();
   std::mt19937_64 random(11);
   constexpr int trials = 20000;
   int held = 0, held_stretched = 0;
