@@ -215,8 +215,8 @@ SENTENCES = [
         (rows := d.rows("raw-workspace")).loc[rows["n"] == 2**12, "ratio"] * by_size(d)[2**12]).max() < 1),
     said("a float sum in a double accumulator takes no more time", lambda d: all(
         longer(d, f"{v} wide_sum", v) < 1.01 for v in ("tuned/sum", "cub/sum"))),
-    said("where CUB's own reproducible sum reaches", lambda d: min(
-        longer(d, "cub@3.5.0/sum:determinism=gpu_to_gpu", "exact/sum"), longer(d, "exact/sum", "tuned/sum")) > 1),
+    said("where CUB's own reproducible sum reaches", lambda d: longer(
+        d, "cub@3.5.0/sum:determinism=gpu_to_gpu", "exact/sum") > 1.1 and longer(d, "exact/sum", "tuned/sum") < 1.02),
     said(r"From there on random data take at most 2\,\% longer than CUB's sum at every size that we measured",
          lambda d: min(exact_over_cub(d)) > 0.98),
     said("The price is paid by doubles of such data", lambda d: longer(d, "exact/sum", "tuned/sum", "f32", "spread")
