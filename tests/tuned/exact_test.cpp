@@ -337,6 +337,21 @@ TEST_P(SimExact, SmallSumsAreRoundedOnce) {
   small_sums<BF16, float>(15);
 }
 
+/// Half-way but for bits that lie below the 64 that are rounded.
+TEST_P(SimExact, WhatDecidesATieMayLieFarBelow) {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<double> out(1);
+  constexpr double small = 0x1p-20, half_ulp = 0x1p-53;
+  for (const double sign : {1.0, -1.0})
+    for (const double rest : {0x1p-70, 0.0, -0x1p-70}) {
+      std::vector<double> values{1 + 0x1p-52, small + half_ulp, small + rest, -2 * small};
+      for (double& x : values) x *= sign;
+      const auto in = on_device(values);
+      tuned::exact_sum<double, double>(in.ptr(), values.size(), out.ptr(), workspace.ptr(), gpu_of_six, nullptr);
+      EXPECT_EQ(on_host(out)[0], sign * (rest < 0 ? 1 + 0x1p-52 : 1 + 0x1p-51)) << sign << ' ' << rest;
+    }
+}
+
 /// Every number of 16 bits that is finite, many times: several tiles, claimed or in turn; and what is not finite.
 template <class In>
 void narrow_numbers() {
