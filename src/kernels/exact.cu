@@ -31,7 +31,8 @@ std::unique_ptr<Plan> exact_plan(const Problem& p, const Settings& s, const Devi
   const tuned::Choice choice = launch_choice(s);
   const auto workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words);
   using Call = tuned::ExactReduction<In, Operation>;
-  const Call whole(p.n, gpu, choice, s.text("ahead") == "yes");
+  const bool claims = s.text("ahead") == "yes";
+  const Call whole(p.n, gpu, choice, claims);
   // Additions are of whole numbers. Only the result is rounded.
   PlanInfo info{.grid_blocks = whole.shape().grid, .block_threads = whole.shape().block, .longest_chain = 0,
                 .workspace_bytes = workspace.bytes()};
@@ -41,7 +42,7 @@ std::unique_ptr<Plan> exact_plan(const Problem& p, const Settings& s, const Devi
     });
   const std::size_t n = p.n, third = n / 3;
   const Buffer<tuned::exact::Partial> parts(3 * Call::results);
-  const Call one(third, gpu, choice), rest(n - 2 * third, gpu, choice);
+  const Call one(third, gpu, choice, claims), rest(n - 2 * third, gpu, choice, claims);
   info.grid_blocks = one.shape().grid;
   info.block_threads = one.shape().block;
   info.workspace_bytes += parts.bytes();

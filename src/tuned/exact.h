@@ -1,6 +1,6 @@
 #pragma once
 /// Exact sums: the real sum of all elements, rounded once. It depends on nothing but the elements, so it has the same
-/// bits on every GPU, in every order, of any number of parts. In one launch, at nearly the speed of tuned::sum:
+/// bits on every GPU, in every order, of any number of parts. In one launch, on large inputs at the speed of tuned::sum:
 ///
 ///   tuned::exact_sum(in, n, out, workspace, gpu, stream);      // out[0]: rounded to nearest, ties to even
 ///   tuned::exact_sum_of_squares(in, n, out, workspace, gpu, stream);
@@ -30,8 +30,8 @@
 /// tile that is wider than any window goes to bins in shared memory, element by element: floats to doubles of their
 /// lane, others in pieces to integers of their warp.
 ///
-/// A single block with one tile a warp needs no digits: if all warps have the same window, their integers are added up
-/// and rounded by one conversion. Large inputs are read by dynamic scheduling, as tuned/reading.h has it.
+/// A sum by a single block with one tile a warp needs no digits: if all warps have the same window, their integers are
+/// added up and rounded by one conversion. Large inputs are read by dynamic scheduling, as tuned/reading.h has it.
 ///
 /// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
 /// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word. Of moments
@@ -50,8 +50,21 @@
 #include "reading.h"
 #include "tuned.h"
 
+#ifndef __CUDACC__
+namespace reductio {
+template <int fraction_bits>
+struct NarrowFloat;  // only declared, as CUDA's are in reading.h
+}
+#endif
+
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+#ifdef __CUDACC__
+using BFloat = __nv_bfloat16;
+#else
+using BFloat = NarrowFloat<7>;
+#endif
 
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
@@ -76,7 +89,7 @@ __device__ inline unsigned least_in_warp(unsigned value) {
 #endif
 }
 
-/// Of two pairs of 16-bit numbers, the larger ones without sign, and the lesser ones with sign.
+/// Of two pairs of 16-bit numbers: the maxima without sign, and the minima with sign.
 __device__ inline unsigned larger_of_each(unsigned a, unsigned b) {
 #ifdef __CUDACC__
   return __vmaxu2(a, b);
@@ -89,7 +102,7 @@ __device__ inline unsigned lesser_of_each(unsigned a, unsigned b) {
 #ifdef __CUDACC__
   return __vmins2(a, b);
 #else
-  const unsigned signs = 0x80008000u;  // turned round, they order numbers with a sign as those without
+  const unsigned signs = 0x80008000u;  // flipped, they order signed numbers as unsigned ones
   return ~larger_of_each(~(a ^ signs), ~(b ^ signs)) ^ signs;
 #endif
 }
@@ -125,7 +138,6 @@ template <class In>
 struct ElementBits {  // of 16 bits, as the float that has its value
   static constexpr int places = 23, bias = 127, mantissa = 24, most_exponent = 255,
                        precision = sizeof(In) == 2 ? 11 : mantissa;
-  static constexpr bool is_bfloat = std::is_same<In, BFloat>::value;
   static constexpr unsigned lanes = 16 / sizeof(In);
   static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
     if constexpr (sizeof(In) == 4) return w[k];
@@ -153,7 +165,6 @@ struct ElementBits {  // of 16 bits, as the float that has its value
 template <>
 struct ElementBits<double> {
   static constexpr int places = 20, bias = 1023, mantissa = 53, most_exponent = 2047, precision = mantissa;
-  static constexpr bool is_bfloat = false;
   static constexpr unsigned lanes = 2;
   static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
     return w[2 * k + 1] | static_cast<unsigned>(w[2 * k] != 0);
@@ -182,7 +193,7 @@ template <class In, class Operation, int vectors, bool roomy = true>
 class ExactWarp {
   using E = ElementBits<In>;
   static constexpr bool squared = std::is_same<Operation, device::Square>::value, is_double = sizeof(In) == 8,
-                        is_bfloat = sizeof(In) == 2 && E::is_bfloat;
+                        is_bfloat = std::is_same<In, BFloat>::value;
 
  public:
   /// The sums that a window takes.
@@ -220,7 +231,7 @@ class ExactWarp {
   static constexpr bool bins_of_lanes = roomy && !squared && !is_double && !fits_always;
   using Bin = std::conditional_t<bins_of_lanes, double, int>;
   static constexpr unsigned bin_bits = 20, lane_bins = 16,
-                            bins = bins_of_lanes ? 32 * lane_bins : 2 * Lane::count;
+                            bins = fits_always ? 1 : bins_of_lanes ? 32 * lane_bins : 2 * Lane::count;
   /// Squares of -0 are +0.
   static constexpr bool has_negative_zeros = !squared;
 
@@ -233,7 +244,7 @@ class ExactWarp {
       if (!add_in_window(v)) return note_specials(v);
     } else {
       const Sizes sizes = sizes_of(v);
-      if (has_negative_zeros && !has_other_) has_other_ = sizes.most >= 0 || has_plus_zero(v);
+      if (has_negative_zeros && !has_other_) has_other_ = sizes.most >= 0 || is_other(v);
       if (!__all_sync(whole_warp, in_window(sizes)) && !moved_to(sizes, v)) return;
       add_in_window(v);
     }
@@ -244,7 +255,7 @@ class ExactWarp {
   __device__ bool add_only(const uint4 (&v)[vectors]) {
     if constexpr (!fits_always) {
       const Sizes sizes = sizes_of(v);
-      if (has_negative_zeros) has_other_ = sizes.most >= 0 || has_plus_zero(v);
+      if (has_negative_zeros) has_other_ = sizes.most >= 0 || is_other(v);
       if (!__all_sync(whole_warp, in_window(sizes))) {
         top_ = top_for(sizes);
         if (top_ <= 0) return false;
@@ -281,7 +292,8 @@ class ExactWarp {
   __device__ static Sizes sizes_of(const uint4 (&v)[vectors]) {
     Sizes of{-1, ~0u};
     if constexpr (is_bfloat) {
-      // Two at a time, with bit 15 set, so that no half borrows from the other. All but zero then have a sign.
+      // Two at a time, with bit 15 set, so that no half borrows from the other: 0 becomes 0x7fff, s 0x8000 + s - 1. So
+      // zero is the least number without sign, and the greatest with sign.
       constexpr unsigned zeros = 0x7fff7fffu;
       unsigned most = zeros, least = zeros;
 #pragma unroll
@@ -329,15 +341,17 @@ class ExactWarp {
   }
   using Words = const std::uint32_t (&)[4];
 
-  __device__ static bool has_plus_zero(const uint4 (&v)[vectors]) {
+  /// Whether an element is not -0.
+  __device__ static bool is_other(const uint4 (&v)[vectors]) {
     bool found = false;
     in_turn(v, [&](Words w) {
-      for (unsigned k = 0; k < E::lanes; ++k) found = found || E::head(w, k) == 0;
+      for (unsigned k = 0; k < E::lanes; ++k) found = found || E::head(w, k) != 0x80000000u;
     });
     return found;
   }
 
-  /// False: an element is not finite, and nothing was added. Only if fits_always; else it was asked before.
+  /// Adds a tile that fits the window. For halves (fits_always) false if an element is not finite; nothing is then
+  /// added. Other types were checked before.
   __device__ bool add_in_window(const uint4 (&v)[vectors]) {
     constexpr unsigned chains = parts == 1 ? 4 : 2;  // that do not wait for each other
     double sum[parts][chains] = {}, splitter[parts] = {};
@@ -373,7 +387,7 @@ class ExactWarp {
       if (chains == 4) all += sum[p][chains - 2] + sum[p][chains - 1];
       if constexpr (fits_always) {
         if (__any_sync(whole_warp, !is_finite(all)) != 0) return false;
-        if (has_negative_zeros && !has_other_) has_other_ = all != 0 || has_plus_zero(v);
+        if (has_negative_zeros && !has_other_) has_other_ = all != 0 || is_other(v);
       }
       sums_[p] += static_cast<std::int64_t>(all * power_of_two<double>(-unit(p)));
     }
@@ -651,9 +665,9 @@ struct ExactResult {
     if (threadIdx.x % 32 == 0) put(bits);
   }
 
-  /// sum * 2^unit, by one thread. `and_more`: there are bits below; |sum| is then 2^60 or more. By the GPU's own
-  /// conversions, of one instruction. The product does not round again: elements have no bits below those of the least
-  /// number, so subnormal results have none to lose. (Squares have.)
+  /// Stores sum * 2^unit, rounded once by the GPU's own conversion, by one thread. `and_more`: the real sum is a little
+  /// larger; then |sum| > 2^60, and its lowest bit, far below the rounding, stands for that. Multiplying is exact: every
+  /// element is a multiple of the least subnormal number, so a subnormal sum has no bits to round. Not so for squares.
   __device__ void store_whole(std::int64_t sum, bool and_more, int unit, Added added) const {
     const std::int64_t all = sum | static_cast<std::int64_t>(and_more);
     const double power = power_of_two<double>(unit);
@@ -912,7 +926,7 @@ struct ExactTiles {
 
   /// The same by dynamic scheduling, as Claimed does it (tuned/reading.h): with fixed rounds blocks drift apart, and
   /// DRAM serves neighbouring tiles best. Ahead: a tile is under way while the one before is added up. What is behind
-  /// the first `kept` vectors is read so that it displaces nothing else in L2.
+  /// the first `kept` vectors is read evict-first.
   template <bool ahead, class In, class Take>
   static __device__ void claimed(const Share<In>& in, GlobalPtr<std::uint64_t> claims, const Take& take) {
     constexpr unsigned tile_vectors = block * vectors;
@@ -959,10 +973,10 @@ struct ExactTiles {
     }
   }
 
-  /// By a single block, into one tile: whether all elements have a place in it.
+  /// Loads everything into one tile of a single block. False: the elements before and behind the vectors have no place.
   template <class In>
   static __device__ bool fill(const Share<In>& in, uint4 (&v)[vectors]) {
-    return load_rest(in, 0, v) || !in.has_ends();
+    return load_rest(in, 0, v);
   }
 
  private:
@@ -985,7 +999,7 @@ struct ExactTiles {
   }
 };
 
-/// By a single block; by blocks in turn; by blocks that claim their tiles.
+/// By a single block, sums only; by blocks in turn; by blocks that claim their tiles.
 enum class ExactRead { at_once, in_turn, claimed };
 
 /// Two sums have no registers to read ahead.
@@ -1126,7 +1140,7 @@ class ExactReduction {
  private:
   /// Elements of 16 bits take more arithmetic for each byte, which claims spread evenly.
   static bool by_claims(std::size_t bytes, const Gpu& gpu) { return bytes > row(gpu, sizeof(In) == 2 ? 12 : 48); }
-  /// An H200's sizes, as in launch_table.h.
+  /// An H200's sizes, scaled by SMs.
   static std::size_t row(const Gpu& gpu, std::size_t mebibytes) {
     return mebibytes * MiB * gpu.sm_count / h200.sm_count;
   }

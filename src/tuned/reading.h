@@ -18,11 +18,6 @@
 #ifdef __CUDACC__
 struct __half;  // only declared: who has such elements has included their header
 struct __nv_bfloat16;
-#else
-namespace reductio {
-template <int fraction_bits>
-struct NarrowFloat;
-}
 #endif
 
 namespace reductio::tuned {
@@ -30,12 +25,6 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 using device::GlobalPtr;
 using device::SharedPtr;
-
-#ifdef __CUDACC__
-using BFloat = __nv_bfloat16;
-#else
-using BFloat = NarrowFloat<7>;
-#endif
 
 /// The type of the additions: for integers the unsigned type of that size, because signed overflow is undefined.
 template <class Acc, bool = std::is_integral<Acc>::value>

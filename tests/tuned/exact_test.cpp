@@ -357,6 +357,7 @@ template <class In>
 void narrow_numbers() {
   const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
   const Buffer<float> out(1);
+  const Buffer<Partial> partial(1);
   std::vector<In> all;
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const In x = std::bit_cast<In>(static_cast<std::uint16_t>(bits));
@@ -369,6 +370,10 @@ void narrow_numbers() {
     data.push_back({In(special), In(1.0F)});
   }
   data.push_back({In(HUGE_VALF), In(-HUGE_VALF)});
+  for (const std::size_t n : {8u, 4096u, 20000u}) {  // each thread's elements cancel: +0
+    data.emplace_back(n, In(1.0F));
+    for (std::size_t i = 0; i < n; i += 2) data.back()[i] = In(-1.0F);
+  }
   std::shuffle(data[0].begin(), data[0].end(), std::mt19937_64(16));
   for (const std::vector<In>& values : data) {
     std::vector<float> same;
@@ -379,6 +384,8 @@ void narrow_numbers() {
       const tuned::ExactReduction<In> call(values.size(), gpu_of_six, choice, claims);
       call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
       EXPECT_TRUE(same_number(on_host(out)[0], want)) << values.size() << ": " << on_host(out)[0] << ", not " << want;
+      call(in.ptr(), partial.ptr(), workspace.ptr(), nullptr);
+      EXPECT_TRUE(same_number(on_host(partial)[0].template rounded<float>(), want)) << "by a partial sum";
     }
   }
 }
