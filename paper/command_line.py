@@ -12,7 +12,7 @@ class ResultsError(Exception):
 
 
 def one_line(name: str):
-    """Makes of a main(): exit code 0, or 1 after one line that says what cannot be read or written."""
+    """Decorates main(): returns 0, or prints one line and returns 1 if results or files cannot be read or written."""
     def of(main):
         @wraps(main)
         def ended(arguments: list[str] | None = None) -> int:

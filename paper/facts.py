@@ -532,9 +532,9 @@ FACTS = [
         longer(d, "compensated/pairwise", "compensated/plain") - 1), OF_FRONTIER),
     Fact(WHICH, "double-double takes <0.6> % longer than plain.", lambda d: 100 * (
         longer(d, "compensated/double-double", "compensated/plain", "f64") - 1), OF_FRONTIER),
-    Fact(WHICH, "On random data they take as long as `tuned` at\n  2^28", lambda d: all(
+    Fact(WHICH, "At 2^28 random data take as long as with\n  `tuned`", lambda d: all(
         abs(longer(d, "exact/sum", "tuned/sum", kind) - 1) < 0.01 for kind in ("f32", "f64")), OF_FRONTIER),
-    Fact(WHICH, "On spread data it is <1.01> and <1.9> times as long", lambda d: [
+    Fact(WHICH, "Spread data take <1.01> times as long in `float` and <1.9> times in `double`", lambda d: [
         longer(d, "exact/sum", "tuned/sum", kind, "spread") for kind in ("f32", "f64")], OF_FRONTIER),
     Fact(WHICH, "**Exact sums are right on any data.** Their error is rounding alone", lambda d: max(
         max(ulps(d, "exact/sum", dataset=s)) for s in ("random", "spread", "ill-conditioned")) <= 0.5, OF_FRONTIER),

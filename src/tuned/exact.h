@@ -1,6 +1,6 @@
 #pragma once
 /// Exact sums: the real sum of all elements, rounded once. It depends on nothing but the elements, so it has the same
-/// bits on every GPU, in every order, of any number of parts. In one launch, on large inputs at the speed of tuned::sum:
+/// bits on every GPU, in every order, of any number of parts. In one launch, large inputs at the speed of tuned::sum:
 ///
 ///   tuned::exact_sum(in, n, out, workspace, gpu, stream);      // out[0]: rounded to nearest, ties to even
 ///   tuned::exact_sum_of_squares(in, n, out, workspace, gpu, stream);
@@ -665,8 +665,8 @@ struct ExactResult {
     if (threadIdx.x % 32 == 0) put(bits);
   }
 
-  /// Stores sum * 2^unit, rounded once by the GPU's own conversion, by one thread. `and_more`: the real sum is a little
-  /// larger; then |sum| > 2^60, and its lowest bit, far below the rounding, stands for that. Multiplying is exact: every
+  /// Stores sum * 2^unit, rounded once by the GPU's own conversion; by one thread. `and_more`: the real sum is slightly
+  /// larger; then |sum| > 2^60, and its lowest bit, far below the rounding, stands for that. Multiplying is exact: an
   /// element is a multiple of the least subnormal number, so a subnormal sum has no bits to round. Not so for squares.
   __device__ void store_whole(std::int64_t sum, bool and_more, int unit, Added added) const {
     const std::int64_t all = sum | static_cast<std::int64_t>(and_more);
