@@ -1002,11 +1002,6 @@ struct ExactTiles {
 /// By a single block, sums only; by blocks in turn; by blocks that claim their tiles.
 enum class ExactRead { at_once, in_turn, claimed };
 
-/// Two sums have no registers to read ahead.
-template <class Operation>
-constexpr bool reads_ahead(ExactRead read) {
-  return read == ExactRead::claimed && !std::is_same<Operation, Moments>::value;
-}
 /// Blocks an SM must have registers for. Squares and elements of 16 bits, of which a vector has most, need more.
 template <class In, class Operation>
 constexpr unsigned exact_blocks_per_sm(ExactRead read) {
@@ -1021,8 +1016,8 @@ __device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
   using Second = ExactWarp<In, Square, vectors>;  // of moments
   constexpr unsigned warps = exact_block / 32;
   const auto each = [&](const auto& take) {
-    if constexpr (read == ExactRead::claimed)
-      ExactTiles<vectors>::template claimed<reads_ahead<Operation>(read)>(in, finish.workspace + claims_word, take);
+    if constexpr (read == ExactRead::claimed)  // two sums have no registers to read ahead
+      ExactTiles<vectors>::template claimed<!moments>(in, finish.workspace + claims_word, take);
     else
       ExactTiles<vectors>::in_turn(in, take);
   };
@@ -1142,7 +1137,7 @@ class ExactReduction {
   static bool by_claims(std::size_t bytes, const Gpu& gpu) { return bytes > row(gpu, sizeof(In) == 2 ? 12 : 48); }
   /// An H200's sizes, scaled by SMs.
   static std::size_t row(const Gpu& gpu, std::size_t mebibytes) {
-    return mebibytes * MiB * gpu.sm_count / h200.sm_count;
+    return scaled(mebibytes * MiB, gpu.sm_count, h200.sm_count);
   }
   static LaunchShape shape_for(std::size_t bytes, const Gpu& gpu, Choice choice) {
     if (!choice.fixed) {
@@ -1153,7 +1148,7 @@ class ExactReduction {
       const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : 8);
       choice.most_blocks = bytes <= one_tile ? 0 : bytes <= few ? 2 : exact_blocks_per_sm<In, Operation>(read);
       if (bytes > row(gpu, 48) && bytes <= row(gpu, 256))
-        choice.kept_bytes = kept_in_l2 / KiB * gpu.l2_bytes / h200.l2_bytes * KiB;
+        choice.kept_bytes = scaled(kept_in_l2, gpu.l2_bytes, h200.l2_bytes);
     }
     choice.fixed = true;
     choice.reading = Reading::strided;

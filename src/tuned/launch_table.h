@@ -128,11 +128,12 @@ inline constexpr unsigned most_words = 4;
 constexpr std::size_t arrival_words(const Gpu& gpu) { return most_words * most_blocks(gpu); }
 constexpr std::size_t arrival_bytes(const Gpu& gpu) { return arrival_words(gpu) * sizeof(std::uint64_t); }
 
+/// bytes * by / of, without overflow.
+constexpr std::size_t scaled(std::size_t bytes, std::size_t by, std::size_t of) {
+  return bytes == SIZE_MAX ? bytes : bytes / of * by + bytes % of * by / of;
+}
 /// A row of a table, scaled to this GPU.
 constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
-  const auto scaled = [](std::size_t bytes, std::size_t by, std::size_t of) {
-    return bytes == SIZE_MAX ? bytes : bytes / of * by + bytes % of * by / of;
-  };
   if (row.reading == Reading::cluster || row.most_blocks == 0) return row;
   if (row.kept_bytes == SIZE_MAX) {
     row.up_to_bytes = scaled(row.up_to_bytes, gpu.sm_count, h200.sm_count);
