@@ -378,10 +378,12 @@ std::optional<ChangedElement> ExactReference::draw_change(std::span<const std::b
   const double times = bound.worst_case ? std::min(8 * bound.factor / (1 - bound.factor), 64.0) : 64.0;
   double was = 0;
   with_element(type_, [&]<class In>(In) { was = static_cast<double>(element<In>(c.was, 0)); });
-  // Of the other sign, so that it is never nearer to what was there; squares have none.
-  const double term = times * judged.sum_of_magnitudes + 8 * judged.underflow + (squares ? was * was : 0);
+  // Of the other sign, so that it is never nearer to what was there; squares have none. Nor is it smaller: among numbers
+  // of other sizes than the data set's, a sum whose time depends on them would be timed on other data.
+  const double term = times * judged.sum_of_magnitudes + 8 * judged.underflow;
+  const double least = squares ? std::sqrt(term + was * was) : std::max(term, std::abs(was) / 2);
   const int most = type_ == ElementType::f16 ? F16::max_exponent : type_ == ElementType::f64 ? 1024 : 128;
-  const int exponent = std::min(std::ilogb(squares ? std::sqrt(term) : term) + 1, most - 1);
+  const int exponent = std::min(std::ilogb(least) + 1, most - 1);
   store(std::copysign(std::ldexp(static_cast<double>(4 + random() % 4), exponent - 2), -was));
   return accept() ? std::optional(c) : std::nullopt;
 }

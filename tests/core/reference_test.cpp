@@ -406,6 +406,28 @@ TEST(CheckCall, says_of_a_wrong_result_whether_it_was_right_before_the_change) {
   EXPECT_EQ(as_it_is.about_change, "");
 }
 
+// Exact sums have no error to hide a change, but take longer of numbers with more exponents than the data set has.
+TEST(ChangedElement, is_no_smaller_than_what_it_replaces) {
+  std::mt19937_64 random(1);
+  for (const Operation op : {Operation::sum, Operation::sum_of_squares})
+    for (const ElementType type : {ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64})
+      for (const std::string_view dataset : {"random", "positive", "normal"})
+        for (int i = 0; i < 20; ++i) {
+          const Data data(op, type, dataset, 100);
+          const auto c = data.exact.draw_change(data.tile, random, 0);
+          ASSERT_TRUE(c) << name(op) << " " << name(type) << " " << dataset;
+          with_element(type, [&]<class In>(In) {
+            if constexpr (!is_integer<In>) {
+              In was, is;
+              std::memcpy(&was, c->was.data(), sizeof was);
+              std::memcpy(&is, c->is.data(), sizeof is);
+              EXPECT_GE(2 * std::abs(static_cast<double>(is)), std::abs(static_cast<double>(was)))
+                  << name(op) << " " << name(type) << " " << dataset;
+            }
+          });
+        }
+}
+
 TEST(ChangedElement, is_any_of_all) {
   std::mt19937_64 random(1);
   const Data data(Operation::sum, ElementType::f32, "random", 100);
