@@ -410,21 +410,20 @@ TEST(CheckCall, says_of_a_wrong_result_whether_it_was_right_before_the_change) {
 TEST(ChangedElement, is_no_smaller_than_what_it_replaces) {
   std::mt19937_64 random(1);
   for (const Operation op : {Operation::sum, Operation::sum_of_squares})
-    for (const ElementType type : {ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64})
+    for (const ElementType type : {ElementType::f32, ElementType::f64})  // sums of 100 halves are exact in any order
       for (const std::string_view dataset : {"random", "positive", "normal"})
         for (int i = 0; i < 20; ++i) {
           const Data data(op, type, dataset, 100);
           const auto c = data.exact.draw_change(data.tile, random, 0);
           ASSERT_TRUE(c) << name(op) << " " << name(type) << " " << dataset;
-          with_element(type, [&]<class In>(In) {
-            if constexpr (!is_integer<In>) {
-              In was, is;
-              std::memcpy(&was, c->was.data(), sizeof was);
-              std::memcpy(&is, c->is.data(), sizeof is);
-              EXPECT_GE(2 * std::abs(static_cast<double>(is)), std::abs(static_cast<double>(was)))
-                  << name(op) << " " << name(type) << " " << dataset;
-            }
-          });
+          const auto size = [&](const ElementBytes& bits) {
+            const auto as = [&]<class T>(T x) {
+              std::memcpy(&x, bits.data(), sizeof x);
+              return std::abs(static_cast<double>(x));
+            };
+            return type == ElementType::f32 ? as(float{}) : as(double{});
+          };
+          EXPECT_GE(2 * size(c->is), size(c->was)) << name(op) << " " << name(type) << " " << dataset;
         }
 }
 
