@@ -116,6 +116,16 @@ struct LaneDigits {
   static_assert(32 * per_lane >= count, "each digit has a lane");
 };
 
+/// Digit i of sum * 2^place, which has three: the highest has the sign. By selection: lanes that took branches of their
+/// own would wait for each other.
+__device__ inline std::int64_t digit_of(std::int64_t sum, int place, int i) {
+  const int left = place - exact::digit_bits * i, right = left < -63 ? 63 : -left;
+  const std::int64_t shifted = left >= 0 ? static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) << (left & 63))
+                                         : sum >> (right & 63),
+                     own = left >= -exact::digit_bits ? shifted & exact::digit_mask : shifted;
+  return left < exact::digit_bits && left >= -2 * exact::digit_bits ? own : 0;
+}
+
 /// Takes from each digit what is beyond 40 bits, but for the highest. By a whole warp.
 template <int per_lane>
 __device__ void carry_digits(std::int64_t (&digit)[per_lane]) {
@@ -265,6 +275,15 @@ class ExactWarp {
   }
   __device__ std::int64_t sum_of_part(int p) const { return sum_of_warp(sums_[p]); }
   __device__ int top() const { return top_; }
+  /// By all lanes: whether sum_of_part() has all that was added.
+  __device__ bool is_whole() const {
+    bool apart = specials_ != 0;
+#pragma unroll
+    for (int k = 0; k < per_lane; ++k) apart = apart || digit[k] != 0;
+    return __any_sync(whole_warp, apart) == 0 && wide_tiles_ == 0;
+  }
+  /// Whether eight warps' sums of a part together have 63 bits.
+  __device__ bool has_few_tiles() const { return tiles_ <= 3; }
 
   /// Part p of the sums counts in units of 2^unit. All terms, raised, are below 2^top.
   static constexpr __device__ int unit_of(int p, int top, int raised_by = 0) {
@@ -468,18 +487,11 @@ class ExactWarp {
     return static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54));
   }
 
-  /// Adds sum * 2^exponent: to a digit, to the next, and to the third with its sign. By selection: lanes that took
-  /// branches of their own would wait for each other.
+  /// Adds sum * 2^exponent.
   __device__ void add_to_digits(std::int64_t sum, int exponent) {
-    const int place = exponent - Lane::lowest, lane = static_cast<int>(threadIdx.x % 32);
+    const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
-    for (int k = 0; k < per_lane; ++k) {
-      const int left = place - exact::digit_bits * (lane + 32 * k), right = left < -63 ? 63 : -left;
-      const std::int64_t shifted = left >= 0 ? static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) << (left & 63))
-                                             : sum >> (right & 63),
-                         own = left >= -exact::digit_bits ? shifted & exact::digit_mask : shifted;
-      digit[k] += left < exact::digit_bits && left >= -2 * exact::digit_bits ? own : 0;
-    }
+    for (int k = 0; k < per_lane; ++k) digit[k] += digit_of(sum, exponent - Lane::lowest, lane + 32 * k);
   }
 
   /// A wide tile, each term by itself.
@@ -655,14 +667,40 @@ struct ExactResult {
     if (lane == 0) put(bits);
   }
 
-  /// The same of a float or double, where lane k has digit base + k and there are no others: without an array, which
-  /// an index would bring from registers into memory.
-  __device__ void store_row(std::int64_t digit, int base) const {
-    int from = exact::digits, to = 0;
-    widen(from, to, digit, base);
-    const std::uint64_t bits =
-        rounding(format(), from, to, [&](int i) { return __shfl_sync(whole_warp, digit, i - base); });
-    if (threadIdx.x % 32 == 0) put(bits);
+  /// The same of a float or double, where lanes `first` to `last` have digits base + first to base + last, of 52 bits,
+  /// the highest of 40, all others are zero and the sum has another element than -0. False: the result is a subnormal
+  /// float, or nearly; nothing was stored.
+  __device__ bool store_row(std::int64_t digit, int base, unsigned first, unsigned last) const {
+    const unsigned lane = threadIdx.x % 32;
+    const auto carry = [&](unsigned from) {  // from the lanes below
+      const bool carries = lane < from;
+      const std::int64_t above = __shfl_up_sync(whole_warp, carries ? digit >> exact::digit_bits : 0, 1);
+      digit = (carries ? digit & exact::digit_mask : digit) + (lane == 0 ? 0 : above);
+    };
+    carry(last);
+    // The highest that is not zero keeps its sign, or a negative sum would carry -1 from lane to lane up to the last.
+    const unsigned filled = __ballot_sync(whole_warp, digit != 0);
+    const unsigned high = filled == 0 ? first : 31 - static_cast<unsigned>(__clz(static_cast<int>(filled)));
+    do carry(high);
+    while (__any_sync(whole_warp, lane < high && digit >> exact::digit_bits != 0) != 0);  // hardly ever
+    const bool negative = __any_sync(whole_warp, digit < 0) != 0;
+    const std::int64_t sign = !negative ? 0 : lane == high ? -1 : exact::digit_mask;  // a digit of nothing but signs
+    const unsigned others = __ballot_sync(whole_warp, lane >= first && lane <= high && digit != sign),
+                   below = __ballot_sync(whole_warp, digit != 0);
+    const int top = others == 0 ? static_cast<int>(first) : 31 - __clz(static_cast<int>(others));
+    // As many bits of three digits as there is room for; of a sum below zero with the signs above them.
+    const std::int64_t a = __shfl_sync(whole_warp, digit, top) -
+                           (negative && top < static_cast<int>(high) ? std::int64_t{1} << exact::digit_bits : 0);
+    const auto b = static_cast<std::uint64_t>(__shfl_sync(whole_warp, digit, top - 1)),
+               c = static_cast<std::uint64_t>(__shfl_sync(whole_warp, digit, top - 2)), low = b << 40 | c;
+    const std::int64_t upper = a * (1 << 16) + static_cast<std::int64_t>(b >> 24);
+    const int room = __clzll(upper < 0 ? ~upper : upper) - 1;
+    const std::int64_t whole = static_cast<std::int64_t>(static_cast<std::uint64_t>(upper) << room | low >> (64 - room));
+    const bool more = low << room != 0 || (below & ((1u << (top - 2)) - 1)) != 0;
+    const int unit = exact::lowest + exact::digit_bits * (base + top - 2) + 64 - room;
+    if (single && unit + 61 < -126) return false;
+    if (lane == 0) store_whole(whole, more, unit, Added::others);
+    return true;
   }
 
   /// Stores sum * 2^unit, rounded once by the GPU's own conversion; by one thread. `and_more`: the real sum is slightly
@@ -721,50 +759,61 @@ class ExactFinish {
   ExactResult result;
   bool is_empty;  ///< there are no elements
 
-  /// By every thread of a single block whose warps have added one tile each: whether all did so in the same window. If
-  /// so, the sum is a whole number of the window's units, and is rounded and stored. If not, nothing has happened.
+  /// By every thread of a single block, instead of end(), whose warps have added one tile each: whether they did so in
+  /// the same window. If so, the sum is a whole number of the window's units, and is rounded and stored. If not, nothing
+  /// has happened.
   template <unsigned warps, class Warp>
   __device__ bool has_rounded(const Warp& warp, bool was_added) const {
-    constexpr unsigned parts = Warp::parts;
-    static_assert(parts <= 2 && warps <= 16, "the sum of the warps' sums has 63 bits, and 128 with the second part's");
-    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * parts, 2>();
-    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps, 2>();
-    const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
-    const bool has_other = __any_sync(whole_warp, warp.has_other()) != 0;
-    bool is_zero = true;
-#pragma unroll
-    for (unsigned p = 0; p < parts; ++p) {
-      const std::int64_t sum = warp.sum_of_part(static_cast<int>(p));
-      is_zero = is_zero && sum == 0;
-      if (lane == 0) sums[p * warps + number] = sum;
-    }
-    // Zeros are whole numbers of any unit.
-    const unsigned window = !was_added ? ~0u : is_zero ? 0 : static_cast<unsigned>(warp.top());
-    if (lane == 0) marks[number] = window << 1 | unsigned{has_other};
-    __syncthreads();  // every warp's sums and mark are stored before another reads them
-    const unsigned mark = marks[lane % warps], most = ~least_in_warp(~(mark >> 1));
-    if (__any_sync(whole_warp, mark >> 1 != 0 && mark >> 1 != most) != 0 || most == ~0u >> 1) return false;
-    const bool others = __any_sync(whole_warp, (mark & 1) != 0) != 0;
+    constexpr int parts = Warp::parts;
+    static_assert(parts <= 2 && warps <= 8, "the sum of the warps' sums has 63 bits, and 128 with the second part's");
+    Window of;
+    if (!is_in_one_window<warps>(warp, was_added, of)) return false;
     if (threadIdx.x != 0) return true;
-    const int top = most == 0 ? warp.top() : static_cast<int>(most);  // of zeros alone any
-    std::int64_t sum[parts] = {};
-#pragma unroll
-    for (unsigned p = 0; p < parts; ++p)
-      for (unsigned w = 0; w < warps; ++w) sum[p] += sums[p * warps + w];
-    const Added added = is_empty ? Added::nothing : others ? Added::others : Added::negative_zeros;
-    const int unit = Warp::unit_of(static_cast<int>(parts) - 1, top);
+    const Added added = is_empty ? Added::nothing : of.others ? Added::others : Added::negative_zeros;
+    const int unit = Warp::unit_of(parts - 1, of.top);
+    const std::int64_t first = sum_of_few<warps>(of, 0);
     if constexpr (parts == 1) {
-      result.store_whole(sum[0], false, unit, added);
+      result.store_whole(first, false, unit, added);
     } else {
       // As many bits of both parts as there is room for.
       constexpr int apart = Warp::unit_of(0, 0) - Warp::unit_of(1, 0);
-      const std::int64_t high = sum[0] + (sum[1] >> apart),
-                         low = sum[1] & ((std::int64_t{1} << apart) - 1);
+      const std::int64_t second = sum_of_few<warps>(of, 1), high = first + (second >> apart),
+                         low = second & ((std::int64_t{1} << apart) - 1);
       const int room = __clzll(high < 0 ? ~high : high) - 1, taken = room < apart ? room : apart;
       const std::int64_t whole = high * (std::int64_t{1} << taken) + (low >> (apart - taken)),
                          more = low & ((std::int64_t{1} << (apart - taken)) - 1);
       result.store_whole(whole, more != 0, unit + (apart - taken), added);
     }
+    return true;
+  }
+
+  /// By every thread of one of several blocks, instead of end(): whether all that its warps have added is whole numbers
+  /// of the same window's units, in the range of the packed digits. If so, it is added to the other blocks'. If not,
+  /// nothing has happened.
+  template <unsigned warps, class Warp>
+  __device__ bool has_combined(const Warp& warp) const {
+    constexpr int parts = Warp::parts, per_lane = Warp::per_lane;
+    using A = At<per_lane>;
+    constexpr int lowest = LaneDigits<per_lane>::lowest + 32 * exact::digit_bits * A::row;
+    Window of;
+    if (!is_in_one_window<warps>(warp, warp.is_whole(), of)) return false;
+    if (!of.others || Warp::unit_of(parts - 1, of.top) < lowest + exact::digit_bits * static_cast<int>(A::first) ||
+        Warp::unit_of(0, of.top) >= lowest + exact::digit_bits * (static_cast<int>(A::last) - 2))
+      return false;
+    if (threadIdx.x >= 32) return true;
+    std::int64_t digit = 0;
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+      const int place = Warp::unit_of(p, of.top) - lowest, i = static_cast<int>(threadIdx.x);
+      if (of.few) {
+        digit += digit_of(sum_of_few<warps>(of, static_cast<unsigned>(p)), place, i);
+      } else {
+        const TwoWords sum = sum_of_many<warps>(of, static_cast<unsigned>(p));
+        digit += digit_of(sum.low, place, i) + digit_of(sum.above, place + exact::digit_bits, i);
+      }
+    }
+    if constexpr (parts > 1) digit = carried<A>(digit);
+    combine<0, per_lane>(digit, true);
     return true;
   }
 
@@ -801,10 +850,7 @@ class ExactFinish {
       if (is_packed) digit += sums[w * packed + (lane - A::first)];
       mark |= marks[w];
     }
-    const std::int64_t above = digit >> exact::digit_bits, from_below = __shfl_up_sync(whole_warp, above, 1);
-    if (lane != A::last) digit &= exact::digit_mask;
-    if (lane != A::first) digit += from_below;
-    if (!is_packed) digit = 0;
+    digit = carried<A>(digit);
     bool fits = (mark & 1) == 0;
     if (__any_sync(whole_warp, lane == A::last && (digit >= most_of_last || digit <= -most_of_last)) != 0) {
       if (lane == A::last) {
@@ -821,6 +867,71 @@ class ExactFinish {
   }
 
  private:
+  /// A window that all warps of a block have added in.
+  struct Window {
+    int top;
+    bool others;                  ///< whether there was another element than -0
+    bool few;                     ///< whether the sum of a part has 63 bits
+    SharedPtr<std::int64_t> sums; ///< of the warps, part by part: 63 bits each
+  };
+  /// By every thread: whether all warps are whole, and in the same window.
+  template <unsigned warps, class Warp>
+  __device__ bool is_in_one_window(const Warp& warp, bool is_whole, Window& of) const {
+    constexpr unsigned parts = Warp::parts;
+    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * parts, 2>();
+    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps, 2>();
+    const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
+    const bool has_other = __any_sync(whole_warp, warp.has_other()) != 0;
+    bool is_zero = true;
+#pragma unroll
+    for (unsigned p = 0; p < parts; ++p) {
+      const std::int64_t sum = warp.sum_of_part(static_cast<int>(p));
+      is_zero = is_zero && sum == 0;
+      if (lane == 0) sums[p * warps + number] = sum;
+    }
+    // Zeros are whole numbers of any unit.
+    const unsigned window = !is_whole ? ~0u : is_zero ? 0 : static_cast<unsigned>(warp.top());
+    if (lane == 0) marks[number] = window << 2 | 2u * unsigned{!warp.has_few_tiles()} | unsigned{has_other};
+    __syncthreads();  // every warp's sums and mark are stored before another reads them
+    const unsigned mark = marks[lane % warps], most = ~least_in_warp(~(mark >> 2));
+    if (__any_sync(whole_warp, mark >> 2 != 0 && mark >> 2 != most) != 0 || most == ~0u >> 2) return false;
+    of.others = __any_sync(whole_warp, (mark & 1) != 0) != 0;
+    of.few = __any_sync(whole_warp, (mark & 2) != 0) == 0;
+    of.top = most == 0 ? warp.top() : static_cast<int>(most);  // of zeros alone any
+    of.sums = sums;
+    return true;
+  }
+  template <unsigned warps>
+  static __device__ std::int64_t sum_of_few(const Window& of, unsigned part) {
+    std::int64_t sum = 0;
+    for (unsigned w = 0; w < warps; ++w) sum += of.sums[part * warps + w];
+    return sum;
+  }
+  /// As 40 bits and what is above them.
+  struct TwoWords {
+    std::int64_t low, above;
+  };
+  template <unsigned warps>
+  static __device__ TwoWords sum_of_many(const Window& of, unsigned part) {
+    TwoWords sum{0, 0};
+    for (unsigned w = 0; w < warps; ++w) {
+      const std::int64_t own = of.sums[part * warps + w];
+      sum.low += own & exact::digit_mask;
+      sum.above += own >> exact::digit_bits;
+    }
+    return {sum.low & exact::digit_mask, sum.above + (sum.low >> exact::digit_bits)};
+  }
+
+  /// A warp's packed digits, carried once; what other lanes have is lost.
+  template <class A>
+  static __device__ std::int64_t carried(std::int64_t digit) {
+    const unsigned lane = threadIdx.x % 32;
+    const std::int64_t above = digit >> exact::digit_bits, from_below = __shfl_up_sync(whole_warp, above, 1);
+    if (lane != A::last) digit &= exact::digit_mask;
+    if (lane != A::first) digit += from_below;
+    return lane >= A::first && lane <= A::last ? digit : 0;
+  }
+
   template <unsigned of>
   __device__ GlobalPtr<std::uint64_t> outside_words() const {
     return workspace + (long_accumulator_word + of * words_of_sum);
@@ -856,7 +967,7 @@ class ExactFinish {
       all_fit = __any_sync(whole_warp, lane == A::last && (word & all_that_did_not_fit) != 0) == 0;
       if (has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
     }
-    if (all_fit && !to.partial) return to.store_row(sum, LaneDigits<per_lane>::base + 32 * A::row);
+    if (all_fit && !to.partial && to.store_row(sum, LaneDigits<per_lane>::base + 32 * A::row, A::first, A::last)) return;
     std::int64_t digits[per_lane] = {};
     digits[A::row] = sum;
     if (all_fit) return to.store(digits, Added::others, 0);
@@ -1034,6 +1145,8 @@ __device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
     finish.template end<1, warps>(second);
   } else {
     each([&](const uint4 (&v)[vectors]) { first.add(v); });
+    if constexpr (read == ExactRead::in_turn && roomy && First::parts <= 2)  // else has_rounded() has tried
+      if (finish.template has_combined<warps>(first)) return;
     finish.template end<0, warps>(first);
   }
 }
