@@ -244,6 +244,8 @@ class ExactWarp {
                             bins = fits_always ? 1 : bins_of_lanes ? 32 * lane_bins : 2 * Lane::count;
   /// Squares of -0 are +0.
   static constexpr bool has_negative_zeros = !squared;
+  /// The first window's top, for numbers of about 1: where it fits, the first tile need not ask for its own.
+  static constexpr int first_top = E::bias + (fits_always ? 16 : is_double && !squared ? 8 : 4);
 
   /// `bins`: of this warp alone.
   explicit __device__ ExactWarp(SharedPtr<Bin> bins) : bins_(bins) {}
@@ -562,8 +564,6 @@ class ExactWarp {
     if (++wide_tiles_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
   }
 
-  /// The first window, for numbers of about 1: where it fits, the first tile need not ask for its own.
-  static constexpr int first_top = E::bias + (fits_always ? 16 : is_double && !squared ? 8 : 4);
   static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top,
                 "a window that moved_to() could choose");
   int top_ = first_top, high_limit_ = (first_top << E::places) - 1;
@@ -695,7 +695,7 @@ struct ExactResult {
                c = static_cast<std::uint64_t>(__shfl_sync(whole_warp, digit, top - 2)), low = b << 40 | c;
     const std::int64_t upper = a * (1 << 16) + static_cast<std::int64_t>(b >> 24);
     const int room = __clzll(upper < 0 ? ~upper : upper) - 1;
-    const std::int64_t whole = static_cast<std::int64_t>(static_cast<std::uint64_t>(upper) << room | low >> (64 - room));
+    const auto whole = static_cast<std::int64_t>(static_cast<std::uint64_t>(upper) << room | low >> (64 - room));
     const bool more = low << room != 0 || (below & ((1u << (top - 2)) - 1)) != 0;
     const int unit = exact::lowest + exact::digit_bits * (base + top - 2) + 64 - room;
     if (single && unit + 61 < -126) return false;
@@ -760,8 +760,8 @@ class ExactFinish {
   bool is_empty;  ///< there are no elements
 
   /// By every thread of a single block, instead of end(), whose warps have added one tile each: whether they did so in
-  /// the same window. If so, the sum is a whole number of the window's units, and is rounded and stored. If not, nothing
-  /// has happened.
+  /// the same window. Then the sum is a whole number of the window's units, and is rounded and stored; else nothing has
+  /// happened.
   template <unsigned warps, class Warp>
   __device__ bool has_rounded(const Warp& warp, bool was_added) const {
     constexpr int parts = Warp::parts;
@@ -787,16 +787,16 @@ class ExactFinish {
     return true;
   }
 
-  /// By every thread of one of several blocks, instead of end(): whether all that its warps have added is whole numbers
-  /// of the same window's units, in the range of the packed digits. If so, it is added to the other blocks'. If not,
-  /// nothing has happened.
+  /// By every thread of a block, instead of end(): whether all that its warps have added is whole numbers of the same
+  /// window's units, in the range of the packed digits. If so, it is added to the other blocks'. If not, nothing has
+  /// happened.
   template <unsigned warps, class Warp>
-  __device__ bool has_combined(const Warp& warp) const {
+  __device__ bool has_combined(const Warp& warp, bool is_whole) const {
     constexpr int parts = Warp::parts, per_lane = Warp::per_lane;
     using A = At<per_lane>;
     constexpr int lowest = LaneDigits<per_lane>::lowest + 32 * exact::digit_bits * A::row;
     Window of;
-    if (!is_in_one_window<warps>(warp, warp.is_whole(), of)) return false;
+    if (!is_in_one_window<warps>(warp, is_whole, of)) return false;
     if (!of.others || Warp::unit_of(parts - 1, of.top) < lowest + exact::digit_bits * static_cast<int>(A::first) ||
         Warp::unit_of(0, of.top) >= lowest + exact::digit_bits * (static_cast<int>(A::last) - 2))
       return false;
@@ -897,7 +897,7 @@ class ExactFinish {
     if (__any_sync(whole_warp, mark >> 2 != 0 && mark >> 2 != most) != 0 || most == ~0u >> 2) return false;
     of.others = __any_sync(whole_warp, (mark & 1) != 0) != 0;
     of.few = __any_sync(whole_warp, (mark & 2) != 0) == 0;
-    of.top = most == 0 ? warp.top() : static_cast<int>(most);  // of zeros alone any
+    of.top = most == 0 ? Warp::first_top : static_cast<int>(most);  // of zeros any, but the same for all warps
     of.sums = sums;
     return true;
   }
@@ -967,7 +967,16 @@ class ExactFinish {
       all_fit = __any_sync(whole_warp, lane == A::last && (word & all_that_did_not_fit) != 0) == 0;
       if (has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
     }
-    if (all_fit && !to.partial && to.store_row(sum, LaneDigits<per_lane>::base + 32 * A::row, A::first, A::last)) return;
+    constexpr int base = LaneDigits<per_lane>::base + 32 * A::row;
+    if (all_fit && !to.partial && to.store_row(sum, base, A::first, A::last)) return;
+    combine_apart<of, per_lane>(*this, sum, all_fit);
+  }
+  /// What is rare of it, kept apart as add_tiles_apart() is.
+  template <unsigned of, int per_lane>
+  static __device__ __noinline__ void combine_apart(const ExactFinish finish, std::int64_t sum, bool all_fit) {
+    using A = At<per_lane>;
+    const unsigned lane = threadIdx.x % 32;
+    const ExactResult to = of == 0 ? finish.result : finish.result.second();
     std::int64_t digits[per_lane] = {};
     digits[A::row] = sum;
     if (all_fit) return to.store(digits, Added::others, 0);
@@ -977,9 +986,9 @@ class ExactFinish {
     std::int64_t more[per_lane];
 #pragma unroll
     for (unsigned k = 0; k < per_lane; ++k) {
-      const std::uint64_t outside = outside_words<of>()[lane + 32 * k];
+      const std::uint64_t outside = finish.outside_words<of>()[lane + 32 * k];
       more[k] = static_cast<std::int64_t>(outside);
-      if (outside != 0) outside_words<of>()[lane + 32 * k] = 0;
+      if (outside != 0) finish.outside_words<of>()[lane + 32 * k] = 0;
     }
     // Words behind the digits are all in the last row.
     const auto behind = [&](unsigned i) {
@@ -988,7 +997,7 @@ class ExactFinish {
     unsigned specials = 0;
     for (unsigned k = 0; k < 3; ++k) specials |= static_cast<unsigned>(behind(A::special_words + k) != 0) << k;
     const Added added = behind(A::only_zeros_word) != gridDim.x ? Added::others
-                        : is_empty                              ? Added::nothing
+                        : finish.is_empty                       ? Added::nothing
                                                                 : Added::negative_zeros;
 #pragma unroll
     for (unsigned k = 0; k < per_lane; ++k)
@@ -1025,7 +1034,7 @@ struct ExactTiles {
     bool ends = in.has_ends();
     for (std::int64_t first = 0; first < in.vectors || ends; first += round) {
       uint4 v[vectors];
-      if (first + round <= in.vectors) {
+      if (first + round < in.vectors) {
         const auto from = in.body + (first + std::int64_t{blockIdx.x} * block * vectors + threadIdx.x);
         for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
       } else {
@@ -1084,14 +1093,15 @@ struct ExactTiles {
     }
   }
 
-  /// Loads everything into one tile of a single block. False: the elements before and behind the vectors have no place.
+  /// Loads everything into one tile of each block, which gets the elements that it gets by in_turn(). False: the ones
+  /// before and behind the vectors have no place.
   template <class In>
   static __device__ bool fill(const Share<In>& in, uint4 (&v)[vectors]) {
     return load_rest(in, 0, v);
   }
 
  private:
-  /// Vectors from `first` on, less than a round of them, and the ends in the last threads' last places. False: these
+  /// Vectors from `first` on, at most a round of them, and the ends in the last threads' last places. False: these
   /// are taken, and there is another round.
   template <class In>
   static __device__ bool load_rest(const Share<In>& in, std::int64_t first, uint4 (&v)[vectors]) {
@@ -1110,8 +1120,8 @@ struct ExactTiles {
   }
 };
 
-/// By a single block, sums only; by blocks in turn; by blocks that claim their tiles.
-enum class ExactRead { at_once, in_turn, claimed };
+/// Sums only: by a single block, or by several, a tile each. Any: by blocks in turn, or by such that claim their tiles.
+enum class ExactRead { alone, at_once, in_turn, claimed };
 
 /// Blocks an SM must have registers for. Squares and elements of 16 bits, of which a vector has most, need more.
 template <class In, class Operation>
@@ -1145,8 +1155,8 @@ __device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
     finish.template end<1, warps>(second);
   } else {
     each([&](const uint4 (&v)[vectors]) { first.add(v); });
-    if constexpr (read == ExactRead::in_turn && roomy && First::parts <= 2)  // else has_rounded() has tried
-      if (finish.template has_combined<warps>(first)) return;
+    if constexpr (read == ExactRead::in_turn && roomy && First::parts <= 2)  // else the kernel has tried
+      if (finish.template has_combined<warps>(first, first.is_whole())) return;
     finish.template end<0, warps>(first);
   }
 }
@@ -1163,13 +1173,16 @@ __global__ void __launch_bounds__(exact_block, exact_blocks_per_sm<In, Operation
 add_exactly(const Share<In> in, const ExactFinish finish) {
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  if constexpr (read == ExactRead::at_once) {
+  if constexpr (read == ExactRead::alone || read == ExactRead::at_once) {
     using Warp = ExactWarp<In, Operation, vectors, false>;
+    constexpr unsigned warps = exact_block / 32;
     uint4 v[vectors];
     if (ExactTiles<vectors>::fill(in, v)) {
       Warp warp{SharedPtr<typename Warp::Bin>{}};
       const bool was_added = warp.add_only(v);
-      if (finish.has_rounded<exact_block / 32>(warp, was_added)) return;
+      if (read == ExactRead::alone ? finish.has_rounded<warps>(warp, was_added)
+                                   : finish.has_combined<warps>(warp, was_added))
+        return;
     }
     add_tiles_apart<In, Operation, vectors>(in, finish);
   } else {
@@ -1236,9 +1249,12 @@ class ExactReduction {
     if constexpr (!squares) {
       if constexpr (!std::is_same<Out, exact::Partial>::value)
         if (shape_.grid == 1 && n_ * sizeof(In) <= one_tile)
-          return device::launch<add_exactly<In, Operation, 4, ExactRead::at_once>>(launch, share, finish);
-      if (n_ * sizeof(In) <= std::size_t{16} * shape_.grid * exact_block)
-        return device::launch<add_exactly<In, Operation, 1, ExactRead::in_turn>>(launch, share, finish);
+          return device::launch<add_exactly<In, Operation, 4, ExactRead::alone>>(launch, share, finish);
+      const std::size_t round = std::size_t{16} * shape_.grid * exact_block;  // one vector a thread
+      if (n_ * sizeof(In) <= round)
+        return device::launch<add_exactly<In, Operation, 1, ExactRead::at_once>>(launch, share, finish);
+      if (n_ * sizeof(In) <= 4 * round)
+        return device::launch<add_exactly<In, Operation, 4, ExactRead::at_once>>(launch, share, finish);
     }
     device::launch<add_exactly<In, Operation, 4, ExactRead::in_turn>>(launch, share, finish);
   }
@@ -1258,7 +1274,7 @@ class ExactReduction {
       // Up to 1 MiB two blocks an SM read all with one vector a thread.
       if (!squares && bytes > one_tile && bytes <= row(gpu, 1)) choice.vectors_per_thread = 1;
       // Up to `few` bytes by two blocks an SM, because few blocks finish sooner.
-      const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : 8);
+      const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : sizeof(In) == 4 ? 4 : 8);
       choice.most_blocks = bytes <= one_tile ? 0 : bytes <= few ? 2 : exact_blocks_per_sm<In, Operation>(read);
       if (bytes > row(gpu, 48) && bytes <= row(gpu, 256))
         choice.kept_bytes = scaled(kept_in_l2, gpu.l2_bytes, h200.l2_bytes);

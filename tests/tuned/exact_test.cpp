@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -277,15 +278,15 @@ class InWords {
   Buffer<std::uint32_t> words_;
 };
 
-/// A single block rounds at once where its warps have the same window: 128 elements of 16 bytes each have their own
-/// exponents, or are zeros, or lie half-way between two sums.
+/// Blocks whose warps have the same window add up whole numbers: each 128 vectors of 16 bytes have their own exponents,
+/// or are zeros, or lie half-way between two sums. One block, several, and up to five tiles each.
 template <class In, class Acc>
 void small_sums(unsigned seed) {
   using L = std::numeric_limits<Acc>;
   using Elements = std::numeric_limits<In>;
   constexpr int lowest = sizeof(In) == 2 ? -24 : Elements::min_exponent - Elements::digits,
                 highest = sizeof(In) == 2 ? 15 : Elements::max_exponent - 13;
-  constexpr std::size_t most = 16 * 1024 / sizeof(In), of_warp = 128 * 16 / sizeof(In) / 4;
+  constexpr std::size_t tile = 16 * 1024 / sizeof(In), of_warp = 128 * 16 / sizeof(In) / 4;
   const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
   const Buffer<Acc> out(1);
   std::mt19937_64 random(seed);
@@ -298,6 +299,7 @@ void small_sums(unsigned seed) {
     else return std::ldexp(static_cast<In>(size), exponent) * (x < 0 ? In(-1) : In(1));
   };
   for (int i = 0; i < (sanitized ? 40 : 150); ++i) {
+    const std::size_t most = i % 3 == 0 ? 5 * tile : tile;
     std::vector<In> values(random() % 3 == 0 ? most - random() % 5 : random() % most + 1);
     const int from = lowest + static_cast<int>(random() % static_cast<unsigned>(highest - lowest)),
               exponents = 1 + static_cast<int>(random() % 24);
@@ -324,9 +326,12 @@ void small_sums(unsigned seed) {
     at.insert(at.end(), values.begin(), values.end());
     const std::size_t start = random() % 2;
     const InWords<In> in(start == 0 ? values : at);
-    tuned::exact_sum<In, Acc>(in.ptr() + start, values.size(), out.ptr(), workspace.ptr(), gpu_of_six, nullptr);
-    ASSERT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(want))
-        << i << ": " << values.size() << " elements, " << on_host(out)[0] << ", not " << want;
+    for (const auto& [choice, claims] : std::span(launches).first(i % 3 == 0 ? 3 : 1)) {
+      tuned::ExactReduction<In>(values.size(), gpu_of_six, choice, claims)(in.ptr() + start, out.ptr(), workspace.ptr(),
+                                                                          nullptr);
+      ASSERT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(want))
+          << i << ": " << values.size() << " elements, " << on_host(out)[0] << ", not " << want;
+    }
   }
 }
 TEST_P(SimExact, SmallSumsAreRoundedOnce) {
