@@ -259,6 +259,21 @@ void squares_as_core() {
 TEST_P(SimExact, SquaresOfFloatsHaveTheBitsOfCores) { squares_as_core<float>(); }
 TEST_P(SimExact, SquaresOfDoublesHaveTheBitsOfCores) { squares_as_core<double>(); }
 
+/// Their sum is a subnormal float, which the packed digits have, and would be rounded twice by a multiplication.
+TEST_P(SimExact, SubnormalSumsOfSquaresAreRoundedOnce) {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<float> out(1);
+  std::mt19937_64 random(16);
+  for (int i = 0; i < 40; ++i) {
+    std::vector<float> values(6);
+    for (float& x : values) x = std::ldexp(static_cast<float>(random() % (1 << 15)), -80);
+    const auto in = on_device(values);
+    const tuned::ExactReduction<float, Square> call(values.size(), gpu_of_six);
+    call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    ASSERT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(rounded_by_core(values, true))) << i;
+  }
+}
+
 TEST_P(SimExact, FloatsHaveTheBitsOfCoresExactSums) { same_as_core<float>(); }
 TEST_P(SimExact, DoublesHaveTheBitsOfCoresExactSums) { same_as_core<double>(); }
 
@@ -340,6 +355,26 @@ TEST_P(SimExact, SmallSumsAreRoundedOnce) {
   small_sums<float, double>(13);
   small_sums<F16, float>(14);
   small_sums<BF16, float>(15);
+}
+
+/// Five tiles of one block, of numbers just below the top of a window.
+template <class T>
+void full_windows() {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<T> out(1);
+  for (int top = 1; top <= 8; ++top) {
+    const T value = std::nextafter(std::ldexp(T(top % 2 == 0 ? -1 : 1), top), T(0));
+    const std::vector<T> values(5 * 16 * 1024 / sizeof(T), value);
+    const auto in = on_device(values);
+    const tuned::Choice one_block{true, tuned::Reading::strided, 4, 0};
+    tuned::ExactReduction<T>(values.size(), gpu_of_six, one_block)(GlobalPtr<const T>(in.ptr()), out.ptr(),
+                                                                   workspace.ptr(), nullptr);
+    EXPECT_EQ(on_host(out)[0], rounded_by_core(values)) << top;
+  }
+}
+TEST_P(SimExact, FullWindowsOfManyTilesDoNotOverflow) {
+  full_windows<float>();
+  full_windows<double>();
 }
 
 /// Half-way but for bits that lie below the 64 that are rounded.
