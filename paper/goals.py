@@ -40,7 +40,7 @@ QUANTITIES = {"slower": ("verdict", lambda v: float((v == "SLOWER").sum()), Fals
 
 def points_of(results: rs.Results, goal: dict[str, str]) -> pd.DataFrame:
     """The goal's points: of each what its quantity is made of, and the ends."""
-    rows = results.table("contrasts.csv", rs.CONTRASTS) if goal["contrasts"] else results.experiment(goal["experiment"])
+    rows = results.table("contrasts") if goal["contrasts"] else results.experiment(goal["experiment"])
     if rows is None:
         return pd.DataFrame()
     if goal["contrasts"]:

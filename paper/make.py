@@ -11,7 +11,6 @@ Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 import os
 import re
 import sys
-from datetime import date
 from pathlib import Path
 
 from command_line import Parser, needed_by, one_line
@@ -84,17 +83,10 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
 
 
 def contents(results, told: list[str], tables: list[Path]) -> str:
-    """index.md: which figures and tables there are, what they show, when they were made and from which machine."""
-    def machine(folder: Path, of) -> str:
-        days = sorted({str(run.get("started_utc", ""))[:10] for run in of.record.get("runs", [])} - {""})
-        return (f"`{shown(folder)}` ({of.get('gpu.name', 'cpu.model', default=of.name)}"
-                + (f", measured {days[0]} to {days[-1]})" if days else ")"))
-
-    where = machine(results.folder, results.machine)
-    if results.cpu is not None and results.cpu_folder != results.folder:
-        where += f"; of the CPU from {machine(results.cpu_folder, results.cpu_machine)}"
+    """index.md: which figures and tables there are, what they show, and of which folders."""
+    where = " and ".join(f"`{shown(of)}`" for of in dict.fromkeys((results.folder, results.cpu_folder)))
     return "\n".join([
-        "# Figures and tables", "", f"Made {date.today()} by `paper/make.py`, from {where}.", "",
+        "# Figures and tables", "", f"Made by `paper/make.py` from {where}.", "",
         "Each figure is there as `.pdf` and `.png`. `fig01` is the paper's Figure 1; `more-` are not in the paper.", "",
         "| file | shows | drawn from |", "| --- | --- | --- |", *told, "",
         f"The paper's tables and numbers, for LaTeX: {', '.join(f'`tables/{path.name}`' for path in tables)}.", "", ""])
@@ -110,15 +102,10 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> Non
         raise rs.ResultsError(f"{shown(out)} cannot be written ({error.strerror}): name another folder with --out")
     written, told = draw_all(results, out / "figures")
     for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz",
-                   "repeat-relative.csv.gz"):
-        if results.comparison is not None and not rs.stored(results_folder / source).exists():
-            print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\"")
-    if results.verdicts is None:
-        print(f"  {shown(results_folder)} has no verdicts.csv: the claims stand without verdicts; "
-              f"make it with python paper/verdicts.py {shown(results_folder)}")
-    if rs.stored(results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
-        print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
-              f"python paper/goals.py {shown(results_folder)}")
+                   "repeat-relative.csv.gz", "verdicts.csv", "goals.csv"):
+        if results.comparison is not None and not results.file(source).exists():
+            print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\" "
+                  f"({rs.remedy(Path(source))})")
     texts = [*tables.write(results, out / "tables"), numbers.write(numbers.Numbers(results), out / "tables")]
     (out / "index.md").write_text(contents(results, told, texts), encoding="utf-8")
     print(f"{len([*written, *texts]) + 1} files in {shown(out)}, from {shown(results_folder)}")

@@ -40,10 +40,6 @@ class Columns:
     key: list[str] = field(default_factory=list)       # what tells one point from another
     words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
 
-    @property
-    def statuses(self) -> list[str]:
-        return self.words["status"]
-
     @staticmethod
     def of(table: str) -> Columns:
         columns = SCHEMA[table]["columns"]
@@ -63,10 +59,8 @@ VERDICTS = Columns(
                        "not decidable here"],
            "role": ["claim", "large", "step", "beside"]})
 CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
-PROBES = Columns(["quantity", "sm", "repeat", "value", "unit"], ["sm", "repeat", "value"])
-
-# Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
-TIMED_MODES = tuple(mode for mode in ROWS.words["timing_mode"] if mode not in ("clock", "globaltimer"))
+# The files that have columns of their own and are no experiment's.
+TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("releases"), "verdicts": VERDICTS}
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8, "i128": 16}
 
 STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
@@ -186,21 +180,18 @@ def read_words(path: Path) -> pd.DataFrame:
         raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
     if not text.strip():
         raise ResultsError(f"{path} is empty: {remedy(path)}")
-    cut = "it was cut while being written" + (f": {remedy(path)}" if path.name in MADE_BY else
-                                              "; finish it with `reductio run ... --resume`, or delete that row")
+    if not text.endswith("\n"):  # its last field may lack its tail without the count of fields showing it
+        mend = f": {remedy(path)}" if path.name in MADE_BY else "; finish it with `reductio run ... --resume`"
+        raise ResultsError(f"{path}: its last row has no line end: it was cut while being written{mend}")
     reader = csv.reader(text.splitlines(), strict=True)
     try:
         header, *rows = reader
     except csv.Error as error:
-        at_end = reader.line_num >= text.count("\n")
-        raise ResultsError(f"{path}:{reader.line_num}: {cut if at_end else error}")
+        raise ResultsError(f"{path}:{reader.line_num}: {error}")
     for line, row in enumerate(rows, 2):
         if len(row) != len(header):
-            what = cut if len(row) < len(header) else "it has too many; was the file edited by hand?"
-            raise ResultsError(f"{path}:{line}: row has {len(row)} of {len(header)} fields: {what}")
-    if not text.endswith("\n"):
-        # The last field may have lost its tail without the count of fields showing it.
-        raise ResultsError(f"{path}:{reader.line_num}: last row has no line end: {cut}")
+            raise ResultsError(f"{path}:{line}: row has {len(row)} of {len(header)} fields: was it edited by hand? "
+                               f"{remedy(path)}")
     if not rows:
         raise ResultsError(f"{path} has a header but no rows: {remedy(path)}")
     return pd.DataFrame(rows, columns=header, dtype=str)
@@ -216,14 +207,10 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers and words as
     the columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
     table = read_words(path)
-    if "schema_version" in columns.names:
-        if "schema_version" not in table:
-            raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
-        versions = sorted(table["schema_version"].unique())
-        if versions != [SCHEMA_VERSION]:
-            found = ", ".join(map(repr, versions))
-            raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
-                               f"{remedy(path)} with this revision, or draw with the revision that wrote it")
+    versions = set(table.get("schema_version", [SCHEMA_VERSION]))
+    if versions != {SCHEMA_VERSION}:
+        raise ResultsError(f"{path} has schema_version {', '.join(map(repr, sorted(versions)))}, these figures read "
+                           f"{SCHEMA_VERSION!r}: {remedy(path)} with this revision, or draw with the revision that wrote it")
     refuse_lacking(path, [c for c in columns.names if c not in table and c not in columns.optional])
     lacking = [c for c in columns.optional if c not in table]
     table = table.assign(**dict.fromkeys(lacking, ""))
@@ -253,7 +240,8 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     table = read_table(path, ROWS)
     table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
-    timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")
+    # By `clock` there are cycles instead, and by `globaltimer` what kernels read of themselves.
+    timed = ok & ~table["timing_mode"].isin(["clock", "globaltimer"]) & (table["device"] != "sim")
     for column, lacking in (("time_median_s", timed & table["time_median_s"].isna()), ("n", ok & table["n"].isna())):
         if lacking.any():
             raise ResultsError(f"{path}:{lacking.idxmax() + 2}: status is ok but {column} is missing")
@@ -279,17 +267,6 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     return table
 
 
-def read_any(path: Path) -> pd.DataFrame:
-    """A CSV that is no experiment's: columns that hold numbers alone are numbers."""
-    table = read_words(path)
-    for column in table:
-        given = table[column].where(table[column] != "")
-        if given.notna().any():
-            with suppress(ValueError):  # at the first word
-                table[column] = pd.to_numeric(given)
-    return table
-
-
 def is_experiment(path: Path) -> bool:
     """Whether a CSV holds an experiment's rows; others are models, probes and the like."""
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
@@ -300,6 +277,20 @@ def experiments_in(folder: Path) -> dict[str, Path]:
     """By name the CSV of a folder that hold an experiment's rows."""
     return {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))
             if ".samples." not in path.name and is_experiment(path)}
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """Any CSV of a results folder. Of those that the schema does not have, columns that hold numbers alone are numbers."""
+    columns = TABLES.get(path.name.partition(".")[0])
+    if columns or is_experiment(path):
+        return read_table(path, columns) if columns else read_points(path)
+    table = read_words(path)
+    for column in table:
+        given = table[column].where(table[column] != "")
+        if given.notna().any():
+            with suppress(ValueError):  # at the first word
+                table[column] = pd.to_numeric(given)
+    return table
 
 
 CATALOG = "thread block grid operations document_n group kind base_of default_settings".split()  # what is read of it
@@ -338,14 +329,14 @@ class Machine:
                 return node
         return default
 
-    def number(self, *paths: str) -> float | None:
-        value = self.get(*paths)
+    def number(self, path: str) -> float | None:
+        value = self.get(path)
         if value is None or isinstance(value, bool):
             return None
         try:
             value = float(value)
         except (TypeError, ValueError):
-            raise ResultsError(f"machine.json of {self.name}: {paths[0]} is {value!r}, not a number")
+            raise ResultsError(f"machine.json of {self.name}: {path} is {value!r}, not a number")
         return value if math.isfinite(value) and value > 0 else None
 
     @property
@@ -355,10 +346,7 @@ class Machine:
 
     @property
     def peak_bytes_per_s(self) -> float | None:
-        """The theoretical peak: clock times width of the memory bus, two transfers a clock."""
-        told = self.number("gpu.theoretical_peak_bytes_per_s")
-        clock, bits = self.number("gpu.memory_clock_hz"), self.number("gpu.memory_bus_bits")
-        return told or (2 * clock * bits / 8 if clock and bits else None)
+        return self.number("gpu.theoretical_peak_bytes_per_s")
 
     @property
     def l2_bytes(self) -> float | None:
@@ -367,16 +355,11 @@ class Machine:
 
 def read_machine(path: Path, name: str) -> Machine:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        return Machine(name, json.loads(path.read_bytes()))
     except FileNotFoundError:
         raise ResultsError(f"{path} does not exist: the run writes it beside its CSV; copy it along")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultsError(f"{path} cannot be read: {error}")
-    except json.JSONDecodeError as error:
-        raise ResultsError(f"{path}:{error.lineno}: not valid JSON ({error.msg}): run the experiment again")
-    if not isinstance(record, dict):
-        raise ResultsError(f"{path} is not a JSON object")
-    return Machine(name, record)
+    except ValueError as error:
+        raise ResultsError(f"{path} is not valid JSON ({error}): {AGAIN}")
 
 
 # ------------------------------------------------------------------------------------------------- folder
@@ -390,7 +373,7 @@ ELSEWHERE = {"releases.csv": "releases", "frontier.csv": "frontier", "frontier-p
 
 class Results:
     """One results folder, of which each file is read when it is first asked for. Tables are None where there is no such
-    file, which `absent` then names."""
+    file."""
 
     def __init__(self, folder: Path, cpu_folder: Path | None = None):
         for f in (folder, cpu_folder):
@@ -398,9 +381,7 @@ class Results:
                 raise ResultsError(f"{f} is not a folder: name a results folder")
         self.folder = folder
         self.cpu_folder = cpu_folder or folder  # that cpu.csv is in
-        self.absent: set[str] = set()
         self._tables: dict[str, pd.DataFrame | None] = {}
-        self._any: dict[str, pd.DataFrame] = {}
 
     def file(self, name: str) -> Path:
         return stored(self.folder_of(name) / name)
@@ -416,29 +397,22 @@ class Results:
         others = sorted(self.folder.resolve().parent.glob(f"*-{ELSEWHERE[name]}/{name}*"))
         return others[0].parent if others else self.folder
 
-    def _once(self, file: str, read) -> pd.DataFrame | None:
-        if file not in self._tables:
-            path = self.file(file)
-            self._tables[file] = read(path) if path.exists() else None
-        if self._tables[file] is None:
-            self.absent.add(file)
-        return self._tables[file]
+    def table(self, name: str, read=read_csv) -> pd.DataFrame | None:
+        """NAME.csv; of one file always the same."""
+        if name not in self._tables:
+            path = self.file(f"{name}.csv")
+            self._tables[name] = read(path) if path.exists() else None
+        return self._tables[name]
 
     def experiment(self, name: str) -> pd.DataFrame | None:
-        return self._once(f"{name}.csv", read_points)
-
-    def table(self, file: str, columns: Columns) -> pd.DataFrame | None:
-        """Any other CSV, checked to have these columns; of one file always the same."""
-        return self._once(file, lambda path: read_table(path, columns))
+        return self.table(name, read_points)
 
     def rows(self, name: str, call: str = "", **where) -> pd.DataFrame:
         """The rows of NAME.csv with these values, of a call `variant:name=value,name=value`: settings that are not named
         may have any value."""
-        if name not in self._any:
-            if not (path := self.file(f"{name}.csv")).exists():
-                raise Absent(f"{self.folder.name} has no {name}.csv")
-            self._any[name] = self.experiment(name) if is_experiment(path) else read_any(path)
-        found = self._any[name]
+        found = self.table(name)
+        if found is None:
+            raise Absent(f"{self.folder.name} has no {name}.csv")
         variant, _, settings = call.partition(":")
         where |= {"variant": variant} if variant else {}
         refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in found])
@@ -471,16 +445,12 @@ class Results:
 
     @cached_property
     def machine(self) -> Machine:
-        return read_machine(self.folder / "machine.json", self.folder.resolve().name)
+        return self.machine_of("machine.json")
 
     def machine_of(self, name: str) -> Machine:
         """That of a file."""
         folder = self.folder_of(name)
         return read_machine(folder / "machine.json", folder.resolve().name)
-
-    @cached_property
-    def cpu_machine(self) -> Machine:
-        return self.machine_of("cpu.csv")
 
     @cached_property
     def catalog(self) -> pd.DataFrame:
@@ -497,7 +467,7 @@ class Results:
     @property
     def models(self) -> pd.DataFrame | None:
         """Fits, which must be of the runs that are here: fits of other times must not stand beside them."""
-        table = self.table("models.csv", MODELS)
+        table = self.table("models")
         for experiment in ("comparison", "limits", "timing") if table is not None else ():
             there, rows = set(table.loc[table["experiment"] == experiment, "run_id"]), self.experiment(experiment)
             if rows is not None and not there <= set(rows["run_id"]):
@@ -505,14 +475,10 @@ class Results:
                                    f"it: run `reductio models {self.folder}` again")
         return table
 
-    @property
-    def probes(self) -> pd.DataFrame | None:
-        return self.table("probes.csv", PROBES)
-
     @cached_property
     def contrasts(self) -> dict[str, list[tuple[str, Contrast]]]:
         """By name, each with its element type; empty without contrasts.csv."""
-        table, found = self.table("contrasts.csv", CONTRASTS), {}
+        table, found = self.table("contrasts"), {}
         for row in table.itertuples() if table is not None else ():
             found.setdefault(row.name, []).append((row.element_type, Contrast(
                 row.name, int(row.n), row.value, row.ci_low, row.ci_high, row.enough == "yes", row.verdict, row.reason,
@@ -535,7 +501,7 @@ class Results:
     @cached_property
     def verdicts(self) -> pd.DataFrame | None:
         """As paper/verdicts.py wrote it, of each claim."""
-        table, ids = self.table("verdicts.csv", VERDICTS), [c["id"] for c in claims()["claims"]]
+        table, ids = self.table("verdicts"), [c["id"] for c in claims()["claims"]]
         if table is not None and table.loc[table["role"] == "claim", "claim"].tolist() != ids:
             raise ResultsError(f"{self.file('verdicts.csv')} does not have each claim of claims.json once: "
                                f"{MADE_BY['verdicts.csv']}")
@@ -578,8 +544,10 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
                            f"`reductio run cpu`, and name the folder that it writes to")
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
-    for part in ("machine", "cpu_machine", "catalog", "models", "contrasts", "verdicts", "probes", "beside"):
+    for part in ("machine", "catalog", "models", "contrasts", "verdicts", "beside"):
         getattr(results, part)
+    results.machine_of("cpu.csv")
+    results.table("probes")
     for experiment in ("comparison", "cpu", "limits", "timing"):
         results.experiment(experiment)
     return results
@@ -590,7 +558,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
 
 @dataclass(eq=False)
 class Series:
-    """One line of a figure: one variant with one choice of settings, and one seed and context, along n."""
+    """One line of a figure: one variant with one choice of settings, along n."""
 
     mode: str          # "device_part", or a timing mode
     points: pd.DataFrame  # the rows by n: POINT, bytes and what renamed() names; NaN times where status is not ok
@@ -598,11 +566,7 @@ class Series:
     settings: str
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
     operation: str
-    element_type: str
     cache_state: str
-    seed: int          # of the data
-    context: str       # which of several fresh contexts or processes the samples come from
-    experiment: str
     kind: str          # as the catalogue says
     group: str         # the figure panel that it belongs to
     is_base: bool      # its operation's speedups are over it
@@ -613,24 +577,17 @@ class Series:
         """The id, with the settings where they matter: "levels/naive [atomic]"."""
         return f"{self.variant} [{self.words}]" if self.words else self.variant
 
-    @property
-    def measured_on(self) -> tuple:
-        """What a speedup's two series must have in common, beside the way of timing."""
-        return self.experiment, self.operation, self.element_type, self.cache_state, self.seed, self.context
-
     # Of one series figures, tables and texts ask the same many times.
     @cached_property
     def ok(self) -> pd.DataFrame:
         return self.points[self.points["status"] == "ok"]
 
     @cached_property
-    def _at(self) -> dict[int, pd.Series | None]:
-        return dict.fromkeys(self.ok["n"])
+    def _at(self) -> dict[int, pd.Series]:
+        return {point["n"]: point for _, point in self.ok.iterrows()}
 
     def at(self, n: int) -> pd.Series | None:
         """The measured point at n, None if there is none or it is not ok."""
-        if n in self._at and self._at[n] is None:
-            self._at[n] = self.ok[self.ok["n"] == n].iloc[0]
         return self._at.get(n)
 
 
@@ -654,24 +611,6 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
             for variant, settings in pairs for p in [parse_settings(settings)]}
 
 
-# What may differ between rows of one variant, settings and n beside the way of timing: a line of its own for each.
-APART = ["seed", "context"]
-
-
-def series(table: pd.DataFrame, **which) -> list[Series]:
-    """All series of one device, operation, element_type, mode and cache_state (cold_dirty unless said), sorted by
-    variant: aligned random data, calls in a loop, and no page-locked memory.
-
-    Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
-    refusals are to be told. A table is not to be changed once its series were asked for: each is found once.
-    """
-    found = vars(table).setdefault("_series", {})  # goes with the table, into no copy or part of it
-    key = tuple(sorted(which.items()))
-    if key not in found:
-        found[key] = _find_series(table, **which)
-    return list(found[key])
-
-
 def renamed(mode: str) -> dict[str, str]:
     """Short names of the columns with times and what follows from them."""
     time = "device_part" if mode == "device_part" else "time"
@@ -679,29 +618,32 @@ def renamed(mode: str) -> dict[str, str]:
             "share_of_read_ceiling": "share", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
 
 
-POINT = "n status reason run_id speedup speedup_reference speedup_enough".split()
+POINT = ["n", "status", "speedup", "speedup_enough"]
 
 
-def _find_series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> list[Series]:
+def series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> list[Series]:
+    """All series of one device, operation, element_type, mode and cache_state, sorted by variant: aligned random data,
+    calls in a loop, and no page-locked memory. Of a point that was measured on several seeds the last counts.
+
+    Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
+    refusals are to be told.
+    """
     part = mode == "device_part"
     rows = where_is(table, timing_mode="end_to_end" if part else mode, cache_state=cache_state, caller="",
                     dataset=("random", ""), page_locked=False, **which)
     rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
+    rows = rows.drop_duplicates(["variant", "settings", "n"], keep="last")
     names = [field.name for field in fields(Series)][2:]
-    rows = rows.rename(columns=renamed(mode)).astype({"n": "int64"}).sort_values(["variant", "n"], kind="stable")[[
-        *names, *POINT, *renamed(mode).values()]]
+    bytes_each = rows["element_type"].map(ELEMENT_BYTES).astype(float)
+    rows = rows.rename(columns=renamed(mode)).astype({"n": "int64"})[[*names, *POINT, *renamed(mode).values()]]
+    rows["bytes"] = rows["n"] * bytes_each
     if part:
         rows = rows[(rows["status"] != "ok") | rows["time"].notna()]
         rows[["speedup", "speedup_low", "speedup_high"]] = math.nan  # those are of whole calls
     rows.loc[rows["status"] != "ok", ["speedup", *renamed(mode).values()]] = math.nan
-    rows["bytes"] = rows["n"] * rows["element_type"].map(ELEMENT_BYTES).astype(float)
-    for column in APART:
-        if rows[column].nunique() > 1:
-            rows["words"] = [", ".join(filter(None, [words, f"{column}={value}"]))
-                             for words, value in zip(rows["words"], rows[column])]
     # A plan's settings keep the order in which the run took them.
     return [Series(mode, of.reset_index(drop=True), **of[names].iloc[0])
-            for _, of in rows.groupby(["variant", "settings", *APART], sort=False)]
+            for _, of in rows.sort_values(["variant", "n"], kind="stable").groupby(["variant", "settings"], sort=False)]
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:
@@ -719,27 +661,10 @@ def device_series(table: pd.DataFrame, **which) -> list[Series]:
     return sorted(kept + parts, key=lambda s: s.variant)
 
 
-def base_series(all_series: list[Series], of: Series | None = None) -> Series | None:
-    """The series that speedups are over: where a series is named, the one that was measured on the same as it. Of
-    several settings, the one with most points, then the fastest."""
-    candidates = [s for s in all_series if s.is_base and len(s.ok) and s.mode != "device_part"
-                  and (of is None or s.measured_on == of.measured_on)]
+def base_series(all_series: list[Series]) -> Series | None:
+    """The series that speedups are over. Of several settings, the one with most points, then the fastest."""
+    candidates = [s for s in all_series if s.is_base and len(s.ok)]
     return min(candidates, key=lambda s: (-len(s.ok), s.ok["time"].sum()), default=None)
-
-
-def over(series_: Series, base: Series) -> pd.DataFrame:
-    """n, ratio, low, high, enough: the speedup over CUB's call as the program wrote it beside each row. Of a device
-    part, which has none, the ratio of the medians, without an interval."""
-    alike = series_.measured_on == base.measured_on and series_.mode in (base.mode, "device_part")
-    both = (series_.ok if alike else series_.ok.iloc[:0]).merge(base.ok, on=["n", "run_id"], suffixes=("", "_base"))
-    if series_.mode == "device_part":
-        return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"], "low": math.nan,
-                             "high": math.nan, "enough": False})
-    # CUB's own row has a speedup of 1: which of its settings the others' are over.
-    both = both[(both["speedup_reference"] == both["variant_base"]) & both["speedup"].notna()
-                & (both["speedup_base"] == 1)]
-    return pd.DataFrame({"n": both["n"], "ratio": both["speedup"], "low": both["speedup_low"],
-                         "high": both["speedup_high"], "enough": both["speedup_enough"] != "no"})
 
 
 def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
@@ -759,7 +684,7 @@ def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_t
 def of_group(results: Results, group: str, element_type: str, mode: str) -> list[Series]:
     """The comparison's series of a group, of its own operation, on the GPU; those of device_series() in mode "device or
     part"."""
-    which = dict(device="cuda", operation=own_operation(results.comparison, group, results.catalog, element_type),
+    which = dict(device="cuda", operation=own_operation(results.comparison, group, element_type),
                  element_type=element_type)
     found = (device_series(results.comparison, **which) if mode == "device or part" else
              series(results.comparison, mode=mode, **which))
@@ -792,15 +717,10 @@ def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Seri
     return [(s, fits) for s, fits in found if fits]
 
 
-def own_operation(table: pd.DataFrame, group: str, catalog: pd.DataFrame, element_type: str) -> str:
-    """The operation that a group's panel shows: the one its variants list first, as far as the data has it."""
-    rows = table[(table["group"] == group) & (table["element_type"] == element_type)]
-    measured = set(rows["operation"])
-    firsts = [str(catalog["operations"].get(v, "")).partition(";")[0] for v in set(rows["variant"])]
-    listed = sorted(f for f in firsts if f in measured)
-    if listed:
-        return max(listed, key=listed.count)
-    return "sum" if "sum" in measured or not measured else sorted(measured)[0]
+def own_operation(table: pd.DataFrame, group: str, element_type: str) -> str:
+    """The operation that a group's panel shows: sums, where it has any."""
+    measured = set(where_is(table, group=group, element_type=element_type)["operation"])
+    return "sum" if "sum" in measured or not measured else min(measured)
 
 
 def power_label(n: float) -> str:

@@ -13,7 +13,6 @@ which `reductio summarize` makes. What the folder lacks is said, and the claims 
 
 import math
 import sys
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +40,7 @@ CLAIM, AT_LARGE, STEP, BESIDE = rs.VERDICTS.words["role"]
 # that the first is by the tests as first set.
 BEFORE, THEN = "verdicts_before", "; "
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
-# Kinds of tests: those that only say whether something is right, alike on every GPU, and those of no experiment's row.
-NO_MEASUREMENT = ("shown", "measured", "printed")
-OF_NO_SIZE = ("quotient", "shown", "printed")
+OF_NO_SIZE = ("quotient", "shown", "printed")  # kinds of tests that are of no experiment's row
 
 
 class Lacking(Exception):
@@ -101,11 +98,9 @@ def contrast(results: rs.Results, name: str, n: int) -> rs.Contrast:
 
 def values(results: rs.Results, file: str, value: str = "value", call: str = "", **where) -> pd.DataFrame:
     """Rows of another CSV that have a number in the column `value`."""
-    try:
-        rows = results.rows(file.removesuffix(".csv"), call, **where)
-    except rs.Absent:
-        results.absent.add(file)
+    if not results.file(file).exists():
         raise Lacking(f"no {file}: {rs.remedy(results.folder / file)}")
+    rows = results.rows(file.removesuffix(".csv"), call, **where)
     rs.refuse_lacking(results.file(file), [] if value in rows else [value])
     found = rows.assign(**{value: pd.to_numeric(rows[value], errors="coerce")}).dropna(subset=[value])
     if not len(found):
@@ -333,9 +328,13 @@ def worst(found: list[Found]) -> Found:
     return min(found, key=lambda f: WORST_FIRST.index(f.verdict))
 
 
-def together(found: list[Found], tests: list[dict]) -> Found:
+Judged = tuple[Found, int | None, dict]  # what a test found, at which size, and the test
+
+
+def together(judged: list[Judged]) -> Found:
     """What a claim's tests give together: the worst verdict. Over a range a claim that holds at some values alone is
     mixed; the reason says at which."""
+    found, tests = [f for f, *_ in judged], [t for *_, t in judged]
     least = worst(found)
     if not all("at" in test for test in tests):
         return Found(least.verdict, reasons_of(found))
@@ -372,65 +371,47 @@ def verdicts(results: rs.Results) -> pd.DataFrame:
     several, and what is told beside."""
     claims, rows = rs.claims(), []
     for claim in claims["claims"]:
-        tests = [test_of(claims, claim, t) for t in claim["tests"]]
-        deciding, beside = ([t for t in tests if bool(t.get("beside")) == is_beside] for is_beside in (False, True))
+        deciding, beside = ([t for t in claim["tests"] if bool(t.get("beside")) == of] for of in (False, True))
 
-        def add(role: str, found: Found, n: int | None, test: dict | None = None, before: str = "") -> None:
-            sized = test is not None and test["kind"] not in OF_NO_SIZE
-            rows.append({**{c: claim[c] for c in ("document", "statement", "text_figure")}, "claim": claim["id"], "n": n,
-                         **{c: test[c] if sized else "" for c in OF_A_ROW}, **vars(found), "ci_low": found.low,
-                         "ci_high": found.high, "role": role, BEFORE: before})
+        def judged(tests: list[dict], which: int) -> list[Judged]:
+            """What these tests find at the document's own size or at 2^28. What is of no size says the same at each, but
+            alone has no verdict at 2^28."""
+            whole = [test_of(claims, claim, test) for test in tests]
+            sizes = {k: None if t["kind"] in OF_NO_SIZE else t["n"][which] for k, t in enumerate(whole)
+                     if which == 0 or t["kind"] in OF_NO_SIZE or len(t["n"]) > which}
+            there = sizes if which == 0 or any(sizes.values()) else {}
+            return [(judge(results, whole[k], n), n, whole[k]) for k, n in there.items()]
 
         for role, which in ((CLAIM, 0), (AT_LARGE, 1)):
-            there = at_size(deciding, which)
-            if not there:
+            steps = judged(deciding, which)
+            if not steps:
                 continue
-            steps = [(judge(results, t, size := size_of(t, which)), size, t) for t in there]
-            before = THEN.join(verdict_by(results, claims, claim, change["before"], which)
-                               for change in claim.get("changes", []))
+            earlier = [judged(change["before"], which) for change in claim.get("changes", [])]
+            before = THEN.join(together(those).verdict if those else "" for those in earlier)
             if len(steps) == 1:
-                add(role, *steps[0], before)
+                told = [(role, before, steps[0])]
             else:
                 size = next((n for _, n, _ in steps if n), None)
-                add(role, together([found for found, *_ in steps], there), size, None, before)
-                for step in steps:
-                    add(STEP, *step)
-            for test in (t for t in beside if at_size([t], which)):
-                add(BESIDE, judge(results, test, size := size_of(test, which)), size, test)
+                told = [(role, before, (together(steps), size, {})), *((STEP, "", step) for step in steps)]
+            told += [(BESIDE, "", one) for test in beside for one in judged([test], which)]
+            rows += [{**{c: claim[c] for c in ("document", "statement", "text_figure")}, "claim": claim["id"], "n": n,
+                      **{c: test[c] for c in OF_A_ROW if n and test}, **vars(found), "ci_low": found.low,
+                      "ci_high": found.high, "role": row, BEFORE: earlier_verdicts}
+                     for row, earlier_verdicts, (found, n, test) in told]
     return pd.DataFrame(rows, columns=rs.VERDICTS.names).astype({"n": "Int64"})
-
-
-def size_of(test: dict, which: int) -> int | None:
-    return None if test["kind"] in OF_NO_SIZE else test["n"][which]
-
-
-def at_size(tests: list[dict], which: int) -> list[dict]:
-    """Those that are judged at the document's own size or at 2^28. What is of no size says the same at each, but alone
-    has no verdict at 2^28."""
-    there = [t for t in tests if which == 0 or t["kind"] in OF_NO_SIZE or len(t["n"]) > which]
-    return [] if which and all(t["kind"] in OF_NO_SIZE for t in there) else there
-
-
-def verdict_by(results: rs.Results, claims: dict, claim: dict, tests: list[dict], which: int) -> str:
-    """A claim's verdict by other tests than its own."""
-    there = at_size([test_of(claims, claim, t) for t in tests], which)
-    return together([judge(results, t, size_of(t, which)) for t in there], there).verdict if there else ""
 
 
 def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | None, pd.DataFrame]:
     """A claim's verdict, that counts or at 2^28, and the rows of its tests, which follow it where it has several."""
     rows = table[table["claim"] == claim]
-    block = (rows["role"] != STEP).cumsum()
-    own = rows[rows["role"] == role]
-    if not len(own):
-        return None, own
-    steps = rows[(block == block[own.index[0]]) & (rows["role"] == STEP)]
-    return own.iloc[0], steps if len(steps) else own
+    for _, of in rows.groupby((rows["role"] != STEP).cumsum()):
+        if of["role"].iloc[0] == role:
+            return of.iloc[0], of[1:] if len(of) > 1 else of
+    return None, rows[:0]
 
 
 def counts(verdicts) -> dict[str, int]:
-    of = Counter(verdicts)
-    return {v: of[v] for v in VERDICTS}
+    return pd.Series(verdicts).value_counts().reindex(VERDICTS, fill_value=0).to_dict()
 
 
 def as_first_set(table: pd.DataFrame) -> pd.Series:
@@ -451,8 +432,8 @@ def write(table: pd.DataFrame, path: Path) -> None:
 # ------------------------------------------------------------------------------------------- two folders
 
 
-def set_beside(here: Path, there: Path) -> pd.DataFrame:
-    """The verdicts of two folders that were judged, row by row; the other one's columns end in `_there`."""
+def print_differences(here: Path, there: Path) -> None:
+    """All rows of two folders' verdicts.csv whose verdicts differ, single steps of claims included; and how many do."""
     mine, theirs = (rs.Results(folder).verdicts for folder in (here, there))
     for folder, table in ((here, mine), (there, theirs)):
         if table is None:
@@ -462,26 +443,17 @@ def set_beside(here: Path, there: Path) -> pd.DataFrame:
     if not mine[same].equals(theirs[same]) or other.any(axis=None):
         raise rs.ResultsError(f"{here} and {there} were judged by different tests: judge both again by "
                               f"`python paper/verdicts.py`")
-    return mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
-
-
-def print_differences(both: pd.DataFrame, there: str) -> None:
-    """All rows of two folders whose verdicts differ, single steps of claims included; and how many do, of the claims
-    that are judged by measurements of the GPU."""
+    both = mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
     differ = both["verdict"] != both["verdict_there"]
     if differ.any():
-        columns = ["claim", "role", "n", "base", "variant", "verdict", "ratio", "verdict_there", "ratio_there"]
-        told = both.loc[differ, columns].astype({"n": "Int64"}).astype(object)
-        print(f"_there: {there}\n" + told.where(told.notna(), "").to_string(index=False) + "\n")
-    claims = rs.claims()
-    tests = [(c["id"], test_of(claims, c, test)) for c in claims["claims"] for test in c["tests"]]
-    of_gpus = [claim for claim, t in tests if t["device"] != "cpu" and t["kind"] not in NO_MEASUREMENT]
+        told = both.loc[differ, [*same, *calls, "verdict", "ratio", "verdict_there", "ratio_there"]].astype({"n": "Int64"})
+        print(f"_there: {there.resolve().name}\n" + told.to_string(index=False, na_rep="") + "\n")
+    decided = ~both["verdict"].isin(OPEN) & ~both["verdict_there"].isin(OPEN)
     for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
-        of = (both["role"] == role) & both["claim"].isin(of_gpus)
-        decided = of & ~both["verdict"].isin(OPEN) & ~both["verdict_there"].isin(OPEN)
-        otherwise = (decided & differ).sum()
-        how = f"{decided.sum() - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
-        print(f"at {words}: both decide {decided.sum()} of {of.sum()} verdicts, {how}")
+        of = both["role"] == role
+        otherwise = (of & decided & differ).sum()
+        how = f"{(of & decided).sum() - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
+        print(f"at {words}: both decide {(of & decided).sum()} of {of.sum()} verdicts, {how}")
 
 
 @one_line("verdicts.py: error")
@@ -495,12 +467,14 @@ def main(arguments: list[str] | None) -> None:
                         help="judge nothing: print in which verdicts FOLDER differs from this other results folder")
     options = parser.parse_args(arguments)
     if options.beside is not None:
-        return print_differences(set_beside(options.folder, options.beside), options.beside.resolve().name)
+        return print_differences(options.folder, options.beside)
     results = rs.Results(options.folder, options.cpu_results)
     table = verdicts(results)
     write(table, options.folder / "verdicts.csv")
-    for name in sorted(results.absent):
-        print(f"  no {name}: claims that need it are not decidable here")
+    needed = {"contrasts.csv", "probes.csv"} | {t["file"] for c in rs.claims()["claims"] for t in c["tests"] if "file" in t}
+    for name in sorted(needed):
+        if not results.file(name).exists():
+            print(f"  no {name}: claims that need it are not decidable here")
     print(f"  by the tests as first set: {in_words(counts(as_first_set(table)))}")
     print(f"{options.folder / 'verdicts.csv'}: {in_words(counts(table.loc[table['role'] == CLAIM, 'verdict']))}")
 

@@ -27,7 +27,7 @@ def lines(folder: Path) -> list[str]:
     for name, path in rs.experiments_in(folder).items():
         points = rs.read_points(path)
         words = [f"{sum(points['status'] == status):,} {rs.STATUS_WORDS.get(status, status)}"
-                 for status in rs.ROWS.statuses if status != "ok" and (points["status"] == status).any()]
+                 for status in rs.ROWS.words["status"] if status != "ok" and (points["status"] == status).any()]
         measured = points[points["status"] == "ok"]
         out.append(f"  {name}: {len(measured):,} of {count(points)} measured" + "".join(f", {w}" for w in words))
         lacking = points[points["status"] == "no_memory"]

@@ -56,7 +56,8 @@ def draw(results: rs.Results, element_type: str):
         return None
     loops = [s for s in series if level_of(s)]
     common = set.intersection(*(set(s.ok["n"]) for s in loops)) if loops else set()
-    where = results.cpu_machine.get("cpu.model", default=results.cpu_machine.name)
+    machine = results.machine_of("cpu.csv")
+    where = machine.get("cpu.model", default=machine.name)
     states = [s.cache_state for s in series]
     usual = max(sorted(set(states)), key=states.count)  # others are marked where they are drawn
     lines = [best_of([s for s in series if s.group == group]) for group in dict.fromkeys(s.group for s in series)]

@@ -24,7 +24,7 @@ def draw(results: rs.Results):
                 looks[f"{variant}, index {index}"] = style.line_style(i, j) | dict(markersize=3.2)
     if not lines:
         return None
-    probes = results.probes
+    probes = results.table("probes")
     known = {} if probes is None else probes[probes["unit"] == "cycles"].groupby("quantity")["value"].median()
     known = {q: float(known[q]) for q in LATENCIES if q in known}
     memory = known.get("load_latency_memory")

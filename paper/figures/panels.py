@@ -31,7 +31,7 @@ def of_document(document: str) -> dict:
 def not_drawn(all_series: list[rs.Series]) -> str:
     """"Points not drawn: 12 refused, 1 wrong.", or nothing."""
     counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
-    words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.statuses if counts[s]]
+    words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.words["status"] if counts[s]]
     return f"Points not drawn: {', '.join(words)}." if words else ""
 
 

@@ -8,7 +8,6 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 import results as rs
 from figures import style
 
-PAIRS = rs.Columns.of("releases")
 WAY, WAY_WORDS = "graph/warm", "in a graph, warm"  # where calls vary least
 TYPES = ("i8", "f16", "bf16", "i32", "f32", "i64", "f64", "i128")
 # Orange for slower and blue for faster, as far as a factor of WIDEST; white between.
@@ -25,7 +24,7 @@ def number(of: str) -> tuple:
 
 def read(results: rs.Results) -> pd.DataFrame | None:
     """CUB's pairs, with the columns `way`, `from` and `to`; None without releases.csv."""
-    table = results.table("releases.csv", PAIRS)
+    table = results.table("releases")
     if table is None:
         return None
     table = table[table["variant"].str.startswith("cub@") & table["base"].str.contains("/sum")

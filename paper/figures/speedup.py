@@ -57,7 +57,7 @@ def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tupl
             best = rs.fastest([s for s in rs.of_group(results, group, element_type, mode)
                                if not s.is_base and (s.by_default or s.kind != "library")], n)
             base = best and rs.base_series(rs.series(results.comparison, device="cuda", operation=best.operation,
-                                                     element_type=element_type, mode=mode), best)
+                                                     element_type=element_type, mode=mode))
             if base:
                 lines.append((group, best, base))
                 break
@@ -67,15 +67,15 @@ def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tupl
 def draw_speedups(axes, lines: list[tuple[str, rs.Series, rs.Series]]) -> tuple[list, float, bool]:
     """The lines with their bands; their ends' labels, the greatest speedup, and whether a point is of few contexts."""
     ends, most, few = [], 1.0, False
-    for group, s, base in lines:
-        r, color = rs.over(s, base), style.color_of(group)
+    for group, s, _ in lines:
+        r, color = s.ok.dropna(subset=["speedup"]), style.color_of(group)
         if not len(r):
             continue
-        few |= not r["enough"].all()
-        most = max(most, r["ratio"].max())
-        axes.fill_between(r["n"], r["low"], r["high"], color=color, alpha=0.25, linewidth=0)
-        axes.plot(r["n"], r["ratio"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name, zorder=2)
-        ends.append((*r[["n", "ratio"]].iloc[-1], s.variant, style.MARK_COLOR if s.kind == "library" else color))
+        few |= (r["speedup_enough"] == "no").any()
+        most = max(most, r["speedup"].max())
+        axes.fill_between(r["n"], r["speedup_low"], r["speedup_high"], color=color, alpha=0.25, linewidth=0)
+        axes.plot(r["n"], r["speedup"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name, zorder=2)
+        ends.append((*r[["n", "speedup"]].iloc[-1], s.variant, style.MARK_COLOR if s.kind == "library" else color))
     axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
     return ends, most, few
 

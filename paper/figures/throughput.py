@@ -22,7 +22,7 @@ class Panel:
 
     def __init__(self, results: rs.Results, group: str, element_type: str):
         table, self.group = results.comparison, group
-        self.operation = rs.own_operation(table, group, results.catalog, element_type)
+        self.operation = rs.own_operation(table, group, element_type)
         which = dict(device="cuda", operation=self.operation, element_type=element_type)
         self.series = [s for s in rs.device_series(table, **which) if s.group == group]
         library = [s for s in rs.series(table, mode="device", **which) if s.kind == "library"]

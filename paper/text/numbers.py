@@ -139,7 +139,7 @@ class Numbers:
         there = self.results.folder / f"{file}.json"
         if file != "cpu-machine" and not there.exists():
             raise rs.Absent(file)
-        value = (self.results.cpu_machine if file == "cpu-machine" else rs.read_machine(there, file)).get(path)
+        value = (self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.read_machine(there, file)).get(path)
         if value is None:
             raise rs.Absent(path)
         return latex.escape(value) if isinstance(value, str) else shown(path, value, "")

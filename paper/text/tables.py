@@ -38,14 +38,14 @@ def times_rows(results: rs.Results) -> list[str]:
     if table is None:
         return []
     found: dict[tuple, dict[str, rs.Series]] = {}
-    operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in rs.groups(table, *rs.KERNELS)}
+    operations = {g: rs.own_operation(table, g, TYPE) for g in rs.groups(table, *rs.KERNELS)}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
         for column, of in (("device", rs.device_series(table, **which)),
                            ("end_to_end", rs.series(table, mode="end_to_end", **which))):
             for s in of:
                 if s.kind == "library" or operations.get(s.group) == operation:
-                    found.setdefault((s.variant, s.settings, s.measured_on), {})[column] = s
+                    found.setdefault((s.variant, s.settings, s.operation), {})[column] = s
 
     def fields(s: rs.Series | None) -> list[str]:
         if s is None:
