@@ -10,6 +10,7 @@ judged by estimates, as the goals were set. A quantity of which nothing is deman
 """
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -39,38 +40,34 @@ QUANTITIES = {"slower": ("verdict", lambda v: float((v == "SLOWER").sum()), Fals
 
 
 def points_of(results: rs.Results, goal: dict[str, str]) -> pd.DataFrame:
-    """The goal's points: of each what its quantity is made of, and the ends."""
-    rows = results.table("contrasts") if goal["contrasts"] else results.experiment(goal["experiment"])
-    if rows is None:
-        return pd.DataFrame()
+    """The goal's points: of each what its quantity is made of, and the ends. Absent where there is no such file."""
+    where = dict(operation=goal["operation"], element_type=goal["element_types"].split())
     if goal["contrasts"]:
-        rows = rows[rows["name"].isin(goal["contrasts"].split()) & rows["value"].notna()].rename(
-            columns={"value": "speedup", "ci_low": "speedup_low", "ci_high": "speedup_high"})
+        rows = results.rows("contrasts", name=goal["contrasts"].split(), **where).rename(
+            columns={"value": "speedup", "ci_low": "speedup_low", "ci_high": "speedup_high"}).dropna(subset=["speedup"])
         off = rows["name"].str.endswith("-start")
     else:
-        variant, _, settings = goal["call"].partition(":")
-        rows = rows.rename(columns={
-            "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high", "share_of_read_ceiling": "share"})
-        rows = rows[(rows["variant"] == variant) & (rows["status"] == "ok") & rows["settings"].str.startswith(settings)]
-        time, low, high = (rows[f"time_{c}_s"] for c in ("median", "ci_low", "ci_high"))
-        ends = {"": time, "_low": low, "_high": high}
-        rows = rows.assign(share_low=rows["share"] * time / high, share_high=rows["share"] * time / low,
-                           **{f"over_empty{end}": t - rows["polled_launch_floor_s"] for end, t in ends.items()})
+        rows = results.rows(goal["experiment"], goal["call"], status="ok", **where).rename(columns=rs.SHORT)
+        ends = {"": rows["time"], "_low": rows["low"], "_high": rows["high"]}
+        rows = rows.assign(share_low=rows["share"] * rows["time"] / rows["high"],
+                           share_high=rows["share"] * rows["time"] / rows["low"],
+                           **{f"over_empty{end}": time - rows["polled_launch_floor_s"] for end, time in ends.items()})
         off = rows["offset_elements"] > 0
     way = rows["timing_mode"] + "/" + rows["cache_state"]
     least, largest = float(goal["least_n"] or 0), float(goal["largest_n"] or np.inf)
-    return rows[(rows["operation"] == goal["operation"]) & rows["element_type"].isin(goal["element_types"].split())
-                & way.isin(goal["ways"].split()) & rows["n"].between(least, largest)
+    return rows[way.isin(goal["ways"].split()) & rows["n"].between(least, largest)
                 & ((off | rows["n"].isin(ODD)) == (goal["sizes"] == "odd"))].dropna(subset=QUANTITIES[goal["quantity"]][0])
 
 
 def judged(folder: Path) -> pd.DataFrame:
     """A row for each demand of each goal, and one for each part of what is reported alone."""
-    here, elsewhere = [rs.Results(folder)], [rs.Results(other) for other in rs.beside(folder)]
-    rows = []
+    folders, rows = {"here": [rs.Results(folder)], "another GPU": [rs.Results(other) for other in rs.beside(folder)]}, []
     for goal in pd.read_csv(SET, keep_default_na=False, dtype=str).to_dict("records"):
         column, of, at_least = QUANTITIES[goal["quantity"]]
-        found = [points_of(r, goal) for r in (here if goal["where"] == "here" else elsewhere)]
+        found = []
+        for results in folders[goal["where"]]:
+            with suppress(rs.Absent):
+                found.append(points_of(results, goal))
         points = pd.concat([f for f in found if len(f)] or [pd.DataFrame(columns=[column, *PART])], ignore_index=True)
         if not goal["demanded"]:
             rows += [goal | dict(zip(PART, part), measured=of(p[column]), points=len(p))
@@ -99,7 +96,7 @@ def main(arguments: list[str] | None) -> None:
     parser = Parser(prog="goals.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder to judge by; goals.csv is written into it")
     folder = parser.parse_args(arguments).folder
-    if not rs.stored(folder / "tuned.csv").exists():
+    if not rs.Results(folder).file("tuned.csv").exists():
         raise rs.ResultsError(f"{folder} has no tuned.csv: run `reductio run tuned` and name its folder")
     rows = judged(folder)
     rows.to_csv(folder / "goals.csv", index=False, float_format="%.6g")

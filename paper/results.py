@@ -233,9 +233,9 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
 def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
-    Columns are added: `page_locked`, where another row has the same settings in ordinary memory; `words`, what tells a
-    row's settings from others (see setting_words); and what the catalogue (the folder's own, unless one is given) says: `kind`, `group`, `is_base` and `by_default`, of
-    the variant, the operation and the settings.
+    Columns are added: `page_locked`; `words`, what tells a row's settings from others (see setting_words); and what the
+    catalogue (the folder's own, unless one is given) says of the variant, the operation and the settings: `kind`,
+    `group`, `is_base` and `by_default`.
     """
     table = read_table(path, ROWS)
     table["n"] = table["n"].astype("Int64")
@@ -256,14 +256,11 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     table["is_base"] = [o in str(of_these).split(";") for o, of_these in zip(table["operation"], of["base_of"])]
     table["by_default"] = of["default_settings"] == table["settings"]
     # No document uses page-locked memory, so figures and tables show a document's own finish on the host alone.
+    table["page_locked"] = table["settings"].str.contains("finish=host-pinned")
     shown = table["settings"].str.replace("finish=host-pinned", "finish=host")
-    call, twin = (pd.MultiIndex.from_arrays([table["device"], table["variant"], of])
-                  for of in (table["settings"], shown))
-    table["page_locked"] = (shown != table["settings"]) & twin.isin(call)
-    shown = shown.where(table["page_locked"], table["settings"])
     for _, of in table.groupby("device"):
         words = setting_words(of[~of["page_locked"]])
-        table.loc[of.index, "words"] = [words[call] for call in zip(of["variant"], shown[of.index])]
+        table.loc[of.index, "words"] = [words.get(call, "") for call in zip(of["variant"], shown[of.index])]
     return table
 
 
@@ -319,25 +316,18 @@ class Machine:
     name: str
     record: dict = field(default_factory=dict)
 
-    def get(self, *paths: str, default=None):
-        """The first of several dotted paths that is there: get("gpu.name", "gpu_name")."""
-        for path in paths:
-            node = self.record
-            for part in path.split("."):
-                node = node.get(part) if isinstance(node, dict) else None
-            if node is not None and node != "":
-                return node
-        return default
+    def get(self, path: str, default=None):
+        """What stands at a dotted path: get("gpu.name")."""
+        node = self.record
+        for part in path.split("."):
+            node = node.get(part) if isinstance(node, dict) else None
+        return default if node in (None, "") else node
 
     def number(self, path: str) -> float | None:
         value = self.get(path)
-        if value is None or isinstance(value, bool):
-            return None
-        try:
-            value = float(value)
-        except (TypeError, ValueError):
+        if not isinstance(value, (int, float, type(None))):
             raise ResultsError(f"machine.json of {self.name}: {path} is {value!r}, not a number")
-        return value if math.isfinite(value) and value > 0 else None
+        return float(value) if value else None
 
     @property
     def gpu(self) -> str:
@@ -366,9 +356,8 @@ def read_machine(path: Path, name: str) -> Machine:
 
 
 # Files that are measured on one GPU alone, and how the names of their folders end.
-ELSEWHERE = {"releases.csv": "releases", "frontier.csv": "frontier", "frontier-python.csv": "frontier-python",
-             "frontier-python-cpu.csv": "frontier-python", "peers.csv": "peers", "as-printed.csv": "claims",
-             "copies.csv": "claims"}
+ELSEWHERE = {"releases": "releases", "frontier": "frontier", "frontier-python": "frontier-python",
+             "frontier-python-cpu": "frontier-python", "peers": "peers", "as-printed": "claims", "copies": "claims"}
 
 
 class Results:
@@ -392,9 +381,9 @@ class Results:
         stem = name.partition(".")[0]
         if stem in ("cpu", "vector_add"):
             return self.cpu_folder
-        if name not in ELSEWHERE or stored(self.folder / name).exists():
+        if stem not in ELSEWHERE or stored(self.folder / name).exists():
             return self.folder
-        others = sorted(self.folder.resolve().parent.glob(f"*-{ELSEWHERE[name]}/{name}*"))
+        others = sorted(self.folder.resolve().parent.glob(f"*-{ELSEWHERE[stem]}/{name}*"))
         return others[0].parent if others else self.folder
 
     def table(self, name: str, read=read_csv) -> pd.DataFrame | None:
@@ -407,12 +396,12 @@ class Results:
     def experiment(self, name: str) -> pd.DataFrame | None:
         return self.table(name, read_points)
 
-    def rows(self, name: str, call: str = "", **where) -> pd.DataFrame:
+    def rows(self, name: str, call: str = "", /, **where) -> pd.DataFrame:
         """The rows of NAME.csv with these values, of a call `variant:name=value,name=value`: settings that are not named
         may have any value."""
         found = self.table(name)
         if found is None:
-            raise Absent(f"{self.folder.name} has no {name}.csv")
+            raise Absent(f"no {name}.csv: {remedy(self.folder / f'{name}.csv')}")
         variant, _, settings = call.partition(":")
         where |= {"variant": variant} if variant else {}
         refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in found])
@@ -561,7 +550,7 @@ class Series:
     """One line of a figure: one variant with one choice of settings, along n."""
 
     mode: str          # "device_part", or a timing mode
-    points: pd.DataFrame  # the rows by n: POINT, bytes and what renamed() names; NaN times where status is not ok
+    points: pd.DataFrame  # the rows by n, with times as SHORT names them; NaN where status is not ok
     variant: str
     settings: str
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
@@ -611,14 +600,9 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
             for variant, settings in pairs for p in [parse_settings(settings)]}
 
 
-def renamed(mode: str) -> dict[str, str]:
-    """Short names of the columns with times and what follows from them."""
-    time = "device_part" if mode == "device_part" else "time"
-    return {f"{time}_median_s": "time", f"{time}_ci_low_s": "low", f"{time}_ci_high_s": "high",
-            "share_of_read_ceiling": "share", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
-
-
-POINT = ["n", "status", "speedup", "speedup_enough"]
+# Short names of the columns with times and what follows from them.
+SHORT = {"time_median_s": "time", "time_ci_low_s": "low", "time_ci_high_s": "high", "share_of_read_ceiling": "share",
+         "speedup": "speedup", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
 
 
 def series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> list[Series]:
@@ -633,14 +617,15 @@ def series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **wh
                     dataset=("random", ""), page_locked=False, **which)
     rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
     rows = rows.drop_duplicates(["variant", "settings", "n"], keep="last")
+    if part:  # speedups are of whole calls
+        rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
+        rows = rows.assign(speedup=math.nan, speedup_ci_low=math.nan, speedup_ci_high=math.nan,
+                           **{f"time_{of}": rows[f"device_part_{of}"] for of in ("median_s", "ci_low_s", "ci_high_s")})
     names = [field.name for field in fields(Series)][2:]
-    bytes_each = rows["element_type"].map(ELEMENT_BYTES).astype(float)
-    rows = rows.rename(columns=renamed(mode)).astype({"n": "int64"})[[*names, *POINT, *renamed(mode).values()]]
-    rows["bytes"] = rows["n"] * bytes_each
-    if part:
-        rows = rows[(rows["status"] != "ok") | rows["time"].notna()]
-        rows[["speedup", "speedup_low", "speedup_high"]] = math.nan  # those are of whole calls
-    rows.loc[rows["status"] != "ok", ["speedup", *renamed(mode).values()]] = math.nan
+    size = rows["n"].astype("int64") * rows["element_type"].map(ELEMENT_BYTES).astype(float)
+    rows = rows.assign(n=rows["n"].astype("int64"), bytes=size).rename(columns=SHORT)[
+        [*names, "n", "bytes", "status", "speedup_enough", *SHORT.values()]]
+    rows.loc[rows["status"] != "ok", list(SHORT.values())] = math.nan
     # A plan's settings keep the order in which the run took them.
     return [Series(mode, of.reset_index(drop=True), **of[names].iloc[0])
             for _, of in rows.sort_values(["variant", "n"], kind="stable").groupby(["variant", "settings"], sort=False)]
@@ -682,13 +667,10 @@ def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_t
 
 
 def of_group(results: Results, group: str, element_type: str, mode: str) -> list[Series]:
-    """The comparison's series of a group, of its own operation, on the GPU; those of device_series() in mode "device or
-    part"."""
-    which = dict(device="cuda", operation=own_operation(results.comparison, group, element_type),
-                 element_type=element_type)
-    found = (device_series(results.comparison, **which) if mode == "device or part" else
-             series(results.comparison, mode=mode, **which))
-    return [s for s in found if s.group == group]
+    """The comparison's series of a group, of its own operation, on the GPU; of mode "" those of device_series()."""
+    table = results.comparison
+    which = dict(device="cuda", operation=own_operation(table, group, element_type), element_type=element_type)
+    return [s for s in (series(table, mode, **which) if mode else device_series(table, **which)) if s.group == group]
 
 
 def fastest(found: list[Series], n: int) -> Series | None:
@@ -701,20 +683,18 @@ def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Seri
     thrust::reduce end to end; each with its fits by range ("inside", "beyond", "all"). Empty where there are none."""
     if results.models is None or results.comparison is None:
         return []
-    sums = dict(device="cuda", operation="sum", element_type=element_type)
-    shown = [fastest(of_group(results, document, element_type, "device or part"), n)
-             for document in groups(results.comparison, "document")]
-    shown.append(base_series(series(results.comparison, mode="device", **sums)))
-    shown += [s for s in series(results.comparison, mode="end_to_end", **sums)
-              if s.variant == "thrust/reduce" and len(s.ok)][:1]
+    table = results.comparison
+    cub, thrust = (series(table, mode, device="cuda", operation="sum", element_type=element_type)
+                   for mode in ("device", "end_to_end"))
+    shown = [fastest(of_group(results, document, element_type, ""), n) for document in groups(table, "document")]
+    shown += [base_series(cub), *[s for s in thrust if s.variant == "thrust/reduce" and len(s.ok)][:1]]
     calls = {None: dict(variant=READ_CEILING, settings="", operation="sum", timing_mode="device")}
     calls |= {s: dict(variant=s.variant, settings=s.settings, operation=s.operation, timing_mode=s.mode)
               for s in shown if s}
     models = where_is(results.models, experiment="comparison", device="cuda", element_type=element_type,
                       offset_elements=0, dataset="random", cache_state="cold_dirty")
-    found = [(s, {str(fit["range"]): fit for _, fit in where_is(models, **call).iterrows()})
-             for s, call in calls.items()]
-    return [(s, fits) for s, fits in found if fits]
+    found = [(s, where_is(models, **call).set_index("range")) for s, call in calls.items()]
+    return [(s, dict(fits.iterrows())) for s, fits in found if len(fits)]
 
 
 def own_operation(table: pd.DataFrame, group: str, element_type: str) -> str:

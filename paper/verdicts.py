@@ -43,10 +43,6 @@ OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
 OF_NO_SIZE = ("quotient", "shown", "printed")  # kinds of tests that are of no experiment's row
 
 
-class Lacking(Exception):
-    """Why a test cannot be decided by this folder."""
-
-
 def test_of(claims: dict, claim: dict, test: dict) -> dict:
     """A test with what it takes from its document, and from its contrast the two calls, its sizes and so on."""
     whole = {"kind": "ratio", "device": "cuda", **claims["documents"][claim["document"]], **test}
@@ -92,21 +88,19 @@ class Found:
 def contrast(results: rs.Results, name: str, n: int) -> rs.Contrast:
     found = results.contrast(name, n)
     if not found.known or not found.enough:
-        raise Lacking(found.reason)
+        raise rs.Absent(found.reason)
     return found
 
 
 def values(results: rs.Results, file: str, value: str = "value", call: str = "", **where) -> pd.DataFrame:
     """Rows of another CSV that have a number in the column `value`."""
-    if not results.file(file).exists():
-        raise Lacking(f"no {file}: {rs.remedy(results.folder / file)}")
     rows = results.rows(file.removesuffix(".csv"), call, **where)
     rs.refuse_lacking(results.file(file), [] if value in rows else [value])
     found = rows.assign(**{value: pd.to_numeric(rows[value], errors="coerce")}).dropna(subset=[value])
     if not len(found):
         why = next((r for r in rows["reason"] if r), "") if "reason" in rows else ""
         said = ", ".join(f"{c} is {w}" for c, w in (({"call": call} if call else {}) | where).items())
-        raise Lacking(f"{file} has no {value} where {said}{': ' + why if why else ''}")
+        raise rs.Absent(f"{file} has no {value} where {said}{': ' + why if why else ''}")
     return found
 
 
@@ -214,7 +208,7 @@ def judge_order(results: rs.Results, test: dict, n: int) -> Found:
         amounts = [sum(of) for of in zip(*map(counted_by, parts))]
         if max(amounts) <= (1 + test["effect"]) * min(amounts):
             apart = 100 * (max(amounts) / min(amounts) - 1)
-            raise Lacking(f"{len(amounts)} kernels have the same {' + '.join(parts)}, to within {apart:.2g} %, so the rate "
+            raise rs.Absent(f"{len(amounts)} kernels have the same {' + '.join(parts)}, to within {apart:.2g} %, so the rate "
                           f"is the time again ({test['file']})")
     speeds, tied = [1 / contrast(results, name, n).value for name in test["contrasts"]], test.get("tied", 0.0)
     tau = kendall(speeds, counted, tied)
@@ -269,7 +263,7 @@ def judge_filled(results: rs.Results, test: dict, n: int) -> Found:
     each = contrast(results, test["contrast"], n).value / n
     taken = each * threads
     if taken < of_load:
-        raise Lacking(f"{test['variant']} takes {taken:.4g} cycles for each element, of a load's {of_load:.4g}: a thread "
+        raise rs.Absent(f"{test['variant']} takes {taken:.4g} cycles for each element, of a load's {of_load:.4g}: a thread "
                       f"has several loads under way (probes.csv)")
     why = (f"{threads} threads with one load each take {taken:.3g} cycles, {each:.3g} each: {test['threads']} fill at "
            f"most {test['threads'] * each:.3g} of a load's {of_load:.3g} (probes.csv)")
@@ -317,7 +311,7 @@ JUDGES = {"ratio": judge_ratio, "quotient": judge_quotient, "order": judge_order
 def judge(results: rs.Results, test: dict, n: int) -> Found:
     try:
         found = JUDGES[test["kind"]](results, test, n)
-    except Lacking as why:
+    except rs.Absent as why:
         found = Found(UNDECIDED, str(why), threshold=threshold_of(test) if "expects" in test else "")
     if "contrast" in test:
         found.base, found.variant = test["base"], test["variant"]
