@@ -7,11 +7,13 @@ import shutil
 import pandas as pd
 import pytest
 from project import SOURCE
-from synthetic import MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_contrasts, write_csv, write_folder
+from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, timing_rows, write_contrasts,
+                       write_csv, write_folder)
 
 import contrasts
 import make
 import results as rs
+import verdicts
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
 SUMS = dict(device="cuda", operation="sum", element_type="f32")
@@ -20,7 +22,7 @@ SUMS = dict(device="cuda", operation="sum", element_type="f32")
 @pytest.fixture
 def folder(tmp_path):
     return write_folder(tmp_path / "m", gpu_rows(**FEW), cpu=cpu_rows(types=("f32",), sizes=[2**20]),
-                        limits=limits_rows(FEW["sizes"]), models=model_rows())
+                        limits=limits_rows(FEW["sizes"]), models=model_rows(), timing=timing_rows())
 
 
 def complaint(folder) -> str:
@@ -31,17 +33,47 @@ def complaint(folder) -> str:
     return str(why.value)
 
 
-def edit(path, change):
-    path.write_text(change(path.read_text()))
+def swapped(old: str, new: str, count: int = -1):
+    """An edit that finds what it is to change."""
+    def edit(text: str) -> str:
+        assert old in text
+        return text.replace(old, new, count)
+    return edit
 
 
-def test_the_columns_are_those_of_the_program():
-    # schema.json is the program's own tables (a C++ test compares them); this reader takes what it needs from there.
-    assert {"time_median_s", "device_part_ci_low_s", "seed", "status"} <= set(rs.ROWS.names)
-    assert "seed" in rs.ROWS.numbers and "variant" not in rs.ROWS.numbers and "result" not in rs.ROWS.numbers
-    assert {"variant", "settings", "seed", "n"} <= set(rs.ROWS.key) and "status" not in rs.ROWS.key
-    assert "context" in rs.ROWS.optional and "time_median_s" not in rs.ROWS.optional
-    assert rs.MODELS.statuses == ["ok", "does_not_fit", "too_few_sizes"] and "latency_s" in rs.MODELS.numbers
+BROKEN = {
+    "empty": ("cpu.csv", lambda text: "", "is empty"),
+    "header only": ("cpu.csv", lambda text: text.splitlines()[0] + "\n", "has a header but no rows"),
+    "open quote": ("cpu.csv", lambda text: text + '2,"unfinished', "cut while being written; finish it with `reductio run"),
+    "cut row": ("comparison.csv", lambda text: text[:-40], "cut while being written"),
+    "no line end": ("limits.csv", lambda text: text[:-1], "cut while being written"),
+    "cut models": ("models.csv", lambda text: text[:-9], "cut while being written: run `reductio models` again"),
+    "a field too few": ("cpu.csv", swapped(",ok,", ",", 1), ":2: row has"),
+    "other schema": ("cpu.csv", swapped("\n2,", "\n1,"), "schema_version '1'"),
+    "no schema": ("cpu.csv", swapped("schema_version", "schema"), "lacks the column schema_version"),
+    "unknown status": ("cpu.csv", swapped(",ok,", ",fine,", 1), "status is 'fine'"),
+    "no number": ("cpu.csv", swapped(f",{2**20},", ",many,", 1), ":2: n is 'many', not a finite number"),
+    "unknown type": ("cpu.csv", swapped(",f32,", ",f99,", 1), "element_type is 'f99', not one of i8, i32"),
+    "not finite": ("cpu.csv", swapped("e-0", "e+400", 1), ", not a finite number"),
+    "status of a fit": ("models.csv", swapped(",does_not_fit,", ",bad,"), "status is 'bad', not one of ok, does_not_fit"),
+    "number of a fit": ("models.csv", swapped("4e-06", "four", 1), "latency_s is 'four', not a finite number"),
+    "another run": ("models.csv", swapped("synthetic,comparison", "another,comparison"), "is of another run of comparison"),
+    "verdict": ("verdicts.csv", swapped("reversed", "rejected"), "verdict is 'rejected'"),
+    "cut verdicts": ("verdicts.csv", lambda text: text[:-1], "written: run `python paper/verdicts.py FOLDER` again"),
+    "claim": ("verdicts.csv", swapped("S2,", "S9,"), "each claim of claims.json once"),
+    "machine.json": ("machine.json", lambda text: "{", "not valid JSON"),
+    **{f"{file} without {column}": (file, swapped(column, "renamed", 1), f"{file} lacks the column {column}: ")
+       for file, column in (("comparison.csv", "timing_mode"), ("cpu.csv", "time_median_s"), ("limits.csv", "read_time_s"),
+                            ("timing.csv", "cycles_median"), ("models.csv", "latency_s"), ("catalog.csv", "variant"),
+                            ("verdicts.csv", "role"))}}
+
+
+@pytest.mark.parametrize("file, break_it, said", BROKEN.values(), ids=BROKEN)
+def test_a_damaged_file_is_one_clear_line(folder, file, break_it, said):
+    verdicts.main([str(write_contrasts(folder, {"S1": 0.5}))])
+    (folder / file).write_text(break_it((folder / file).read_text()))
+    error = complaint(folder)
+    assert said in error and file in error
 
 
 def test_the_catalog_has_the_columns_that_figures_and_tables_read():
@@ -60,46 +92,6 @@ def test_reads_numbers_and_leaves_missing_ones_empty(folder):
     assert cub["cycles_median"] != cub["cycles_median"]  # NaN
 
 
-def test_series_are_found_once_in_a_table_and_anew_in_a_part_of_it(tmp_path):
-    write_folder(tmp_path / "m", [timed(1e-5, variant=v, n=2**20) for v in ("cub/sum", "mine/x")])
-    table = rs.read_points(tmp_path / "m" / "comparison.csv")
-    which = dict(SUMS, mode="device")
-    found = rs.series(table, **which)
-    assert [s.variant for s in found] == ["cub/sum", "mine/x"]
-    assert all(a is b for a, b in zip(found, rs.series(table, **which), strict=True))
-    found.clear()
-    assert len(rs.series(table, **which)) == 2, "what a caller does with its list is no other's"
-    for part in (table[table["variant"] == "mine/x"], table.copy().query("variant == 'mine/x'")):
-        assert [s.variant for s in rs.series(part, **which)] == ["mine/x"]
-
-
-@pytest.mark.parametrize("break_it, said", [
-    (lambda text: "", "is empty"),
-    (lambda text: text.splitlines()[0] + "\n", "has a header but no rows"),
-    (lambda text: text + '2,"unfinished', "cut while being written"),
-    (lambda text: text.replace("\n2,", "\n1,"), "schema_version '1'"),
-    (lambda text: text.replace("schema_version", "schema"), "lacks the column schema_version"),
-    (lambda text: text.replace(",ok,", ",fine,", 1), "status is 'fine'"),
-    (lambda text: text.replace(f",{2**20},", ",many,", 1), ":2: n is 'many', not a finite number"),
-    (lambda text: text.replace(",f32,", ",f99,", 1), "element_type is 'f99', not one of i8, i32"),
-    (lambda text: text.replace("e-0", "e+400", 1), ", not a finite number"),
-], ids=["empty", "header only", "cut quote", "other schema", "no schema",
-        "unknown status", "no number", "unknown type", "not finite"])
-def test_bad_csv_is_one_clear_line(tmp_path, break_it, said):
-    path = write_folder(tmp_path / "m", cpu=cpu_rows(types=("f32",), sizes=[2**20])) / "cpu.csv"
-    edit(path, break_it)
-    with pytest.raises(rs.ResultsError) as why:
-        rs.read_points(path)
-    assert said in str(why.value) and path.name in str(why.value) and "\n" not in str(why.value)
-
-
-@pytest.mark.parametrize("name", ["comparison.csv", "cpu.csv", "limits.csv"])
-def test_a_folder_with_a_bad_csv_is_one_clear_line(folder, name):
-    edit(folder / name, lambda text: text[:-40])
-    error = complaint(folder)
-    assert "cut while being written" in error and name in error
-
-
 def test_rows_of_a_clock_that_saw_no_time_pass_are_read_and_left_out(folder):
     path = folder / "comparison.csv"
     rows = rs.read_points(path)
@@ -107,15 +99,6 @@ def test_rows_of_a_clock_that_saw_no_time_pass_are_read_and_left_out(folder):
     table.loc[0, ["time_median_s", "time_min_s"]] = "0"
     table.to_csv(path, index=False)
     assert list(rs.read_points(path)["variant"]) == list(rows["variant"])[1:]
-
-
-def test_every_cut_of_the_last_row_is_noticed(folder):
-    text = (folder / "cpu.csv").read_bytes()
-    last = text.rindex(b"\n", 0, -1) + 1
-    for end in range(last + 1, len(text)):
-        (folder / "cpu.csv").write_bytes(text[:end])
-        with pytest.raises(rs.ResultsError, match="cut while being written|last row has no line end"):
-            rs.read_points(folder / "cpu.csv")
 
 
 def test_missing_files_and_folders(folder, tmp_path):
@@ -127,9 +110,7 @@ def test_missing_files_and_folders(folder, tmp_path):
     assert "neither comparison.csv nor cpu.csv" in complaint(folder)
 
 
-def test_bad_machine_record(folder):
-    (folder / "machine.json").write_text("{")
-    assert "not valid JSON" in complaint(folder)
+def test_a_machine_record_whose_number_is_none_is_refused(folder):
     (folder / "machine.json").write_text(json.dumps({**MACHINE, "gpu": {"l2_bytes": "much"}}))
     with pytest.raises(rs.ResultsError, match="'much', not a number"):
         rs.Results(folder).machine.l2_bytes
@@ -149,48 +130,13 @@ def test_the_command_says_in_one_line_what_it_cannot_read_or_write(folder, tmp_p
         assert said in error and error.count("\n") == 1
 
 
-def test_peak_is_read_or_computed():
-    gpu = dict(MACHINE["gpu"])
-    assert rs.Machine("m", {"gpu": gpu}).peak_bytes_per_s == 5e12
-    del gpu["theoretical_peak_bytes_per_s"]
-    assert rs.Machine("m", {"gpu": gpu}).peak_bytes_per_s == 2 * 2.5e9 * 8000 / 8
-    assert rs.Machine("m", {"gpu": None}).peak_bytes_per_s is None
-
-
-def cub_by_seed(folder, **again) -> dict[int, rs.Series]:
-    """CUB's series where its call of 2^20 elements was measured once more, and took a second."""
-    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [timed(1.0, variant="cub/sum", settings="count=32", n=2**20, **again)])
-    found = rs.series(rs.read_points(folder / "comparison.csv"), **SUMS, mode="device")
-    return {s.seed: s for s in found if s.variant == "cub/sum"}
-
-
-def test_a_point_measured_again_counts_once_with_its_last_row(folder):
-    cub, = cub_by_seed(folder).values()
-    assert cub.at(2**20)["time"] == 1.0
-
-
-def test_two_seeds_are_two_points(folder):
-    found = cub_by_seed(folder, seed=2)
-    assert found[2].at(2**20)["time"] == 1.0 and found[1].at(2**20)["time"] < 1e-3
-    assert [s.name for s in found.values()] == ["cub/sum [seed=1]", "cub/sum [seed=2]"]
-    assert found[2].at(2**24) is None and found[1].at(2**24) is not None
-
-
-def test_the_largest_seeds_are_told_apart(folder):
-    rows = [timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=2**64 - k) for k in (1, 2)]
-    write_csv(folder / "comparison.csv", rows)
-    assert len(rs.read_points(folder / "comparison.csv")) == 2
-
-
-@pytest.mark.parametrize("name, told", [("limits.csv", "finish it with `reductio run ... --resume`"),
-                                        ("models.csv", "run `reductio models` again"),
-                                        ("verdicts.csv", "run `python paper/verdicts.py FOLDER` again")])
-def test_a_file_that_was_cut_is_mended_by_what_made_it(tmp_path, name, told):
-    (tmp_path / name).write_text("a,b\n1,2\n3")
-    cut = f"{name}:3: row has 1 of 2 fields: it was cut while being written.*"
-    with pytest.raises(rs.ResultsError, match=cut) as why:
-        rs.read_words(tmp_path / name)
-    assert told in str(why.value) and ("--resume" in told) == ("--resume" in str(why.value))
+@pytest.mark.parametrize("seed", [1, 2, 2**64 - 1])
+def test_a_point_measured_again_counts_once_with_its_last_row(folder, seed):
+    """Also on other data."""
+    again = timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=seed)
+    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [again])
+    cub, = (s for s in rs.series(rs.read_points(folder / "comparison.csv"), "device", **SUMS) if s.variant == "cub/sum")
+    assert cub.points["n"].tolist() == FEW["sizes"] and cub.at(2**20)["time"] == 1.0 and cub.at(2**24)["time"] < 1e-3
 
 
 @pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"),
@@ -219,37 +165,6 @@ def test_settings_are_told_apart_by_what_differs():
         ("levels/naive", "block=256;finish=relaunch"): "relaunch",
         ("levels/reduce0", "block=256;finish=relaunch"): "relaunch",  # the same words mean the same in one panel
         ("x/y", "block=32"): ""}
-
-
-def test_ratio_is_time_of_cub_over_time(folder):
-    table = rs.read_points(folder / "comparison.csv")
-    found = {s.name: s for s in rs.series(table, **SUMS, mode="device")}
-    base = rs.base_series(list(found.values()))
-    assert base.variant == "cub/sum"
-    r = rs.over(found["multiblock/two-launch"], base).set_index("n").loc[2**24]
-    ratio = (5e-6 + 2**26 / 4e12) / (6e-6 + 2**26 / 3e12)
-    assert (r["ratio"], r["low"], r["high"]) == pytest.approx((ratio, 0.99 * ratio, 1.01 * ratio)) and r["enough"]
-
-
-def test_limits_and_models_may_be_missing(folder):
-    r = rs.read_results(folder)
-    assert r.experiment("limits") is not None and r.models is not None
-    (folder / "limits.csv").unlink()
-    (folder / "models.csv").unlink()
-    r = rs.read_results(folder)
-    assert r.experiment("limits") is None and r.models is None
-
-
-@pytest.mark.parametrize("break_it, said", [
-    (lambda text: text[:-9], "cut while being written"),
-    (lambda text: text.replace(",does_not_fit,", ",bad,"), "status is 'bad', not one of ok, does_not_fit"),
-    (lambda text: text.replace("4e-06", "four", 1), "latency_s is 'four', not a finite number"),
-    (lambda text: text.replace("synthetic,comparison", "another,comparison"), "is of another run of comparison"),
-], ids=["cut", "unknown status", "no number", "another run"])
-def test_bad_models_are_one_clear_line(folder, break_it, said):
-    edit(folder / "models.csv", break_it)
-    error = complaint(folder)
-    assert said in error and "models.csv" in error
 
 
 def test_models_are_found_by_series_and_range(folder):
@@ -289,7 +204,7 @@ def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
                        machine={**MACHINE, "cpu": {"model": "Another CPU"}})
     both = rs.read_results(gpu, cpu)
     assert both.comparison is not None and both.cpu is not None
-    assert both.cpu_machine.get("cpu.model") == "Another CPU" and both.machine.get("cpu.model") == "Synthetic CPU"
+    assert both.machine_of("cpu.csv").get("cpu.model") == "Another CPU" and both.machine.get("cpu.model") == "Synthetic CPU"
     with pytest.raises(rs.ResultsError, match="--cpu-results"):
         rs.read_results(gpu, gpu)
 
@@ -317,6 +232,6 @@ def test_a_contrast_is_expanded_for_each_value():
 def test_a_file_is_read_when_it_is_asked_for(folder):
     (folder / "comparison.csv").write_text("")
     results = rs.Results(folder)
-    assert results.experiment("limits") is not None and results.experiment("squares") is None and results.absent == {"squares.csv"}
+    assert results.experiment("limits") is not None and results.experiment("squares") is None
     with pytest.raises(rs.ResultsError, match="comparison.csv is empty"):
         results.comparison
