@@ -77,16 +77,12 @@ def test_means_and_extremes_are_those_of_the_points(rows):
     least = of(rows, "sums", "least_speedup")
     assert least["measured"] == pytest.approx(0.9 * gains["device", "cold_clean"]) and least["at"] == "f64 device cold_clean"
     assert (least["low"], least["high"]) == pytest.approx((0.99 * least["measured"], 1.01 * least["measured"]))
-    assert of(rows, "graph", "speedup")["measured"] == pytest.approx((1.5 * 1.5 * 0.9) ** 0.5)
     # 4 sizes, one of them at half a percent over the read ceiling.
     assert of(rows, "cold", "ceiling")["measured"] == pytest.approx(1 / (1.02**3 * 1.005) ** 0.25)
     large = of(rows, "large", "least_ceiling")
     assert large["measured"] == pytest.approx(1 / 1.005) and large["low"] == pytest.approx(large["measured"] / 1.01)
     assert of(rows, "ragged", "slower")["points"] == of(rows, "ragged", "speedup")["points"] == 2 * (3 * 2 + 4)
-    assert of(rows, "moments", "least_speedup")["measured"] == pytest.approx(2)
     assert of(rows, "narrow", "slower")["points"] == 3 * 2, "wide sums are no goal's"
-    assert of(rows, "host-thrust", "least_speedup")["measured"] == pytest.approx(3.5)
-    assert [of(rows, "host-others", "least_speedup", k)["measured"] for k in (0, 1)] == pytest.approx([2, 1.5])
     floor = of(rows, "host-empty", "over_empty_s")
     assert floor["measured"] == pytest.approx(4e-6 + 1.02 * (4e-6 + 2**15 / 4.5e12) - synthetic.POLLED_FLOOR)
     assert rows["low"][rows["quantity"].isin(["speedup", "ceiling", "slower"])].isna().all()
@@ -148,14 +144,12 @@ def test_another_gpu_is_judged_by_its_own_demands(tmp_path, few):
     assert found["elsewhere-graph"] == goals.MET and found["elsewhere-cold"] == goals.MISSED  # f64: 1.17 and 1.125
 
 
-def test_it_is_written(folder, capsys):
+def test_it_is_written_or_says_in_one_line_what_is_lacking(tmp_path, few, capsys):
+    folder = written(tmp_path / "synthetic", *few)
     assert goals.main([str(folder)]) == 0
     assert f"{goals.MET:>13}  sums\n" in capsys.readouterr().out and (folder / "goals.csv").exists()
-
-
-def test_errors_are_one_line(tmp_path, capsys):
-    synthetic.write_folder(tmp_path / "m", [synthetic.timed(1e-5, variant="cub/sum", n=2**20)])
-    assert goals.main([str(tmp_path / "m")]) == 1
+    (folder / "tuned.csv").unlink()
+    assert goals.main([str(folder)]) == 1
     error = capsys.readouterr().err
     assert "has no tuned.csv: run `reductio run tuned`" in error and error.count("\n") == 1
 

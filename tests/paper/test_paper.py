@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import synthetic
 from project import SOURCE
 
 import make
 import results as rs
-from text import numbers, tables
+from text import numbers
 from text.sentences import SENTENCES
 
 PAPER = SOURCE / "paper"
@@ -50,23 +49,6 @@ def typed_measurements(tex: str) -> list[str]:
     return [m.group() for m in _MEASUREMENT.finditer(body)]
 
 
-def write(results_folder: Path, out: Path, cpu: Path | None = None) -> Path:
-    """Text and tables, without figures, which take minutes."""
-    out.mkdir(exist_ok=True)
-    results = rs.read_results(results_folder, cpu)
-    tables.write(results, out)
-    numbers.write(numbers.Numbers(results), out)
-    return out
-
-
-@pytest.fixture(scope="module")
-def generated_of_comparison_alone(tmp_path_factory):
-    """Of a folder with no limits, timing, models, nvbench."""
-    rows = [r for r in synthetic.gpu_rows(types=("f32",), sizes=[2**20, 2**24, 2**28])]
-    folder = synthetic.write_folder(tmp_path_factory.mktemp("older") / "synthetic", rows)
-    return write(folder, tmp_path_factory.mktemp("paper-older"))
-
-
 # ----------------------------------------------------------------------------------------------- the text
 
 
@@ -101,8 +83,8 @@ def test_what_the_text_says_of_the_data_is_so(said):
     assert said.wrong(SOURCE) == ""
 
 
-def test_a_folder_without_a_gpu_has_none_of_them(cpu_only_folder, tmp_path):
-    text = (write(cpu_only_folder, tmp_path) / "numbers.tex").read_text()
+def test_a_folder_without_a_gpu_has_none_of_them(generated_cpu_only):
+    text = (generated_cpu_only / "tables" / "numbers.tex").read_text()
     assert text.count(numbers.ABSENT) > 100 and "The sentences describe the committed results" in text
 
 
@@ -140,19 +122,15 @@ CLAIMS = {document: [c["id"] for c in rs.claims()["claims"] if c["document"] == 
 ALL_CLAIMS = [claim for ids in CLAIMS.values() for claim in ids]
 
 
-def claims_in_table(tex: str) -> list[str]:
-    """The first fields of the table of claims, on all its pages."""
-    return re.findall(r"^([A-Z]\d+) &", tex, re.M)
-
-
 def claims_of_head(text: str) -> list[str]:
     """Those of a kernel file's opening `Its claims (A1 to A9): ...`."""
     said = re.search(r"^/// Its claims \(([A-Z])(\d+) to \1(\d+)\):", text, re.M)
     return [f"{said[1]}{i}" for i in range(int(said[2]), int(said[3]) + 1)] if said else []
 
 
-def test_the_table_of_claims_has_each_of_them_once_and_in_order(generated_of_comparison_alone):
-    assert claims_in_table((generated_of_comparison_alone / "table-claims.tex").read_text()) == ALL_CLAIMS
+def test_the_table_of_claims_has_each_of_them_once_and_in_order(generated_cpu_only):
+    table = (generated_cpu_only / "tables" / "table-claims.tex").read_text()
+    assert re.findall(r"^([A-Z]\d+) &", table, re.M) == ALL_CLAIMS
     assert len(set(ALL_CLAIMS)) == len(ALL_CLAIMS) == 36
 
 

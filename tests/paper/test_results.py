@@ -58,6 +58,7 @@ BROKEN = {
     "status of a fit": ("models.csv", swapped(",does_not_fit,", ",bad,"), "status is 'bad', not one of ok, does_not_fit"),
     "number of a fit": ("models.csv", swapped("4e-06", "four", 1), "latency_s is 'four', not a finite number"),
     "another run": ("models.csv", swapped("synthetic,comparison", "another,comparison"), "is of another run of comparison"),
+    "cut contrasts": ("contrasts.csv", lambda text: text[:-20], "cut while being written: run `reductio summarize"),
     "verdict": ("verdicts.csv", swapped("reversed", "rejected"), "verdict is 'rejected'"),
     "cut verdicts": ("verdicts.csv", lambda text: text[:-1], "written: run `python paper/verdicts.py FOLDER` again"),
     "claim": ("verdicts.csv", swapped("S2,", "S9,"), "each claim of claims.json once"),
@@ -65,6 +66,7 @@ BROKEN = {
     **{f"{file} without {column}": (file, swapped(column, "renamed", 1), f"{file} lacks the column {column}: ")
        for file, column in (("comparison.csv", "timing_mode"), ("cpu.csv", "time_median_s"), ("limits.csv", "read_time_s"),
                             ("timing.csv", "cycles_median"), ("models.csv", "latency_s"), ("catalog.csv", "variant"),
+                            ("contrasts.csv", "ci_low"),
                             ("verdicts.csv", "role"))}}
 
 
