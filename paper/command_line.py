@@ -36,8 +36,8 @@ def needed_by(what: str, otherwise: str = ""):
 
 
 class Parser(argparse.ArgumentParser):
-    """An error is one line, as everywhere in the project; --help has the usage. Whoever closes the pipe, as `| head` does,
-    has read what was wanted, and the script ends."""
+    """An error is one line, as everywhere in the project; --help has the usage. Whoever closes the pipe, as `| head`
+    does, has read what was wanted, and the script ends."""
 
     def print_usage(self, file=None) -> None:
         pass

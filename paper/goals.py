@@ -61,7 +61,8 @@ def points_of(results: rs.Results, goal: dict[str, str]) -> pd.DataFrame:
 
 def judged(folder: Path) -> pd.DataFrame:
     """A row for each demand of each goal, and one for each part of what is reported alone."""
-    folders, rows = {"here": [rs.Results(folder)], "another GPU": [rs.Results(other) for other in rs.beside(folder)]}, []
+    folders = {"here": [rs.Results(folder)], "another GPU": [rs.Results(other) for other in rs.beside(folder)]}
+    rows = []
     for goal in pd.read_csv(SET, keep_default_na=False, dtype=str).to_dict("records"):
         column, of, at_least = QUANTITIES[goal["quantity"]]
         found = []

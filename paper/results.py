@@ -210,7 +210,7 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     versions = set(table.get("schema_version", [SCHEMA_VERSION]))
     if versions != {SCHEMA_VERSION}:
         raise ResultsError(f"{path} has schema_version {', '.join(map(repr, sorted(versions)))}, these figures read "
-                           f"{SCHEMA_VERSION!r}: {remedy(path)} with this revision, or draw with the revision that wrote it")
+                           f"{SCHEMA_VERSION!r}: {remedy(path)} with this revision, or draw with that which wrote it")
     refuse_lacking(path, [c for c in columns.names if c not in table and c not in columns.optional])
     lacking = [c for c in columns.optional if c not in table]
     table = table.assign(**dict.fromkeys(lacking, ""))
@@ -277,7 +277,7 @@ def experiments_in(folder: Path) -> dict[str, Path]:
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Any CSV of a results folder. Of those that the schema does not have, columns that hold numbers alone are numbers."""
+    """Any CSV of a results folder. In those that the schema does not have, columns of numbers alone are numbers."""
     columns = TABLES.get(path.name.partition(".")[0])
     if columns or is_experiment(path):
         return read_table(path, columns) if columns else read_points(path)

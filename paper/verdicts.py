@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import contrasts
@@ -78,8 +79,8 @@ class Found:
     verdict: str
     reason: str
     ratio: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
     threshold: str = ""
     base: str = ""     # of tests without a contrast
     variant: str = ""
@@ -208,32 +209,32 @@ def judge_order(results: rs.Results, test: dict, n: int) -> Found:
         amounts = [sum(of) for of in zip(*map(counted_by, parts))]
         if max(amounts) <= (1 + test["effect"]) * min(amounts):
             apart = 100 * (max(amounts) / min(amounts) - 1)
-            raise rs.Absent(f"{len(amounts)} kernels have the same {' + '.join(parts)}, to within {apart:.2g} %, so the rate "
-                          f"is the time again ({test['file']})")
+            raise rs.Absent(f"{len(amounts)} kernels have the same {' + '.join(parts)}, to within {apart:.2g} %, so "
+                            f"the rate is the time again ({test['file']})")
     speeds, tied = [1 / contrast(results, name, n).value for name in test["contrasts"]], test.get("tied", 0.0)
     tau = kendall(speeds, counted, tied)
     verdict = (HOLDS if tau >= test["holds"] else WEAKER if tau >= test["weaker"] else
                NONE if tau > -test["weaker"] else REVERSED)
     why = f"rank correlation {tau:.3g} of speed and {test['metric']}, {len(speeds)} kernels"
     if tied:
-        alike = max(max(a, b) / min(a, b) for i, (a, c) in enumerate(zip(speeds, counted))
-                    for b, d in zip(speeds[:i + 1], counted[:i + 1]) if not compared(c, d, tied))
+        alike = np.divide.outer(speeds, speeds)[order(counted, tied) == 0].max()
         why += (f"{BESIDES}up to {100 * tied:g} % apart is a tie ({kendall(speeds, counted):.3g} without ties), and kernels "
                 f"whose counts tie are up to {alike:.3g} times apart")
     return Found(verdict, why, tau, threshold=f">= {test['holds']:g}; weaker >= {test['weaker']:g}")
 
 
-def compared(one: float, other: float, tied: float) -> int:
-    """1 where one is the greater of two, -1 where the other is, 0 where they differ by no more than this share."""
-    return 0 if abs(one - other) <= tied * min(abs(one), abs(other)) else 1 if one > other else -1
+def order(values: list[float], tied: float) -> np.ndarray:
+    """Of each two 1 where the one is greater, -1 where the other is, 0 where they differ by no more than this share."""
+    of = np.array(values, float)
+    apart = np.subtract.outer(of, of)
+    return np.sign(apart) * (abs(apart) > tied * np.minimum.outer(abs(of), abs(of)))
 
 
 def kendall(one: list[float], other: list[float], tied: float = 0.0) -> float:
     """Kendall's tau-b; 0 where either is the same throughout."""
-    pairs = [(compared(a, b, tied), compared(c, d, tied)) for i, (a, c) in enumerate(zip(one, other))
-             for b, d in zip(one[:i], other[:i])]
-    untied = [sum(p[k] != 0 for p in pairs) for k in (0, 1)]
-    return sum(a * b for a, b in pairs) / math.sqrt(untied[0] * untied[1]) if all(untied) else 0.0
+    mine, theirs = order(one, tied), order(other, tied)
+    untied = math.sqrt((mine * mine).sum() * (theirs * theirs).sum())
+    return float((mine * theirs).sum() / untied) if untied else 0.0
 
 
 def judge_apart(results: rs.Results, test: dict, n: int) -> Found:
@@ -263,8 +264,8 @@ def judge_filled(results: rs.Results, test: dict, n: int) -> Found:
     each = contrast(results, test["contrast"], n).value / n
     taken = each * threads
     if taken < of_load:
-        raise rs.Absent(f"{test['variant']} takes {taken:.4g} cycles for each element, of a load's {of_load:.4g}: a thread "
-                      f"has several loads under way (probes.csv)")
+        raise rs.Absent(f"{test['variant']} takes {taken:.4g} cycles for each element, of a load's {of_load:.4g}: a "
+                        f"thread has several loads under way (probes.csv)")
     why = (f"{threads} threads with one load each take {taken:.3g} cycles, {each:.3g} each: {test['threads']} fill at "
            f"most {test['threads'] * each:.3g} of a load's {of_load:.3g} (probes.csv)")
     found = limited(test, each, why)
@@ -368,13 +369,14 @@ def verdicts(results: rs.Results) -> pd.DataFrame:
         deciding, beside = ([t for t in claim["tests"] if bool(t.get("beside")) == of] for of in (False, True))
 
         def judged(tests: list[dict], which: int) -> list[Judged]:
-            """What these tests find at the document's own size or at 2^28. What is of no size says the same at each, but
-            alone has no verdict at 2^28."""
-            whole = [test_of(claims, claim, test) for test in tests]
-            sizes = {k: None if t["kind"] in OF_NO_SIZE else t["n"][which] for k, t in enumerate(whole)
-                     if which == 0 or t["kind"] in OF_NO_SIZE or len(t["n"]) > which}
-            there = sizes if which == 0 or any(sizes.values()) else {}
-            return [(judge(results, whole[k], n), n, whole[k]) for k, n in there.items()]
+            """What these tests find at the document's own size or at 2^28. What is of no size says the same at each,
+            but alone has no verdict at 2^28."""
+            there = [test_of(claims, claim, test) for test in tests]
+            sized = [(t, None if t["kind"] in OF_NO_SIZE else t["n"][which]) for t in there
+                     if t["kind"] in OF_NO_SIZE or len(t["n"]) > which]
+            if which and not any(n for _, n in sized):
+                return []
+            return [(judge(results, t, n), n, t) for t, n in sized]
 
         for role, which in ((CLAIM, 0), (AT_LARGE, 1)):
             steps = judged(deciding, which)
@@ -389,8 +391,8 @@ def verdicts(results: rs.Results) -> pd.DataFrame:
                 told = [(role, before, (together(steps), size, {})), *((STEP, "", step) for step in steps)]
             told += [(BESIDE, "", one) for test in beside for one in judged([test], which)]
             rows += [{**{c: claim[c] for c in ("document", "statement", "text_figure")}, "claim": claim["id"], "n": n,
-                      **{c: test[c] for c in OF_A_ROW if n and test}, **vars(found), "ci_low": found.low,
-                      "ci_high": found.high, "role": row, BEFORE: earlier_verdicts}
+                      **{c: test[c] for c in OF_A_ROW if n and test}, **vars(found), "role": row,
+                      BEFORE: earlier_verdicts}
                      for row, earlier_verdicts, (found, n, test) in told]
     return pd.DataFrame(rows, columns=rs.VERDICTS.names).astype({"n": "Int64"})
 
@@ -440,8 +442,8 @@ def print_differences(here: Path, there: Path) -> None:
     both = mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
     differ = both["verdict"] != both["verdict_there"]
     if differ.any():
-        told = both.loc[differ, [*same, *calls, "verdict", "ratio", "verdict_there", "ratio_there"]].astype({"n": "Int64"})
-        print(f"_there: {there.resolve().name}\n" + told.to_string(index=False, na_rep="") + "\n")
+        told = both.loc[differ, [*same, *calls, "verdict", "ratio", "verdict_there", "ratio_there"]]
+        print(f"_there: {there.resolve().name}\n" + told.astype({"n": "Int64"}).to_string(index=False, na_rep="") + "\n")
     decided = ~both["verdict"].isin(OPEN) & ~both["verdict_there"].isin(OPEN)
     for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
         of = both["role"] == role
@@ -465,8 +467,8 @@ def main(arguments: list[str] | None) -> None:
     results = rs.Results(options.folder, options.cpu_results)
     table = verdicts(results)
     write(table, options.folder / "verdicts.csv")
-    needed = {"contrasts.csv", "probes.csv"} | {t["file"] for c in rs.claims()["claims"] for t in c["tests"] if "file" in t}
-    for name in sorted(needed):
+    tests = [test for claim in rs.claims()["claims"] for test in claim["tests"]]
+    for name in sorted({"contrasts.csv", "probes.csv"} | {test["file"] for test in tests if "file" in test}):
         if not results.file(name).exists():
             print(f"  no {name}: claims that need it are not decidable here")
     print(f"  by the tests as first set: {in_words(counts(as_first_set(table)))}")

@@ -74,7 +74,8 @@ def draw_speedups(axes, lines: list[tuple[str, rs.Series, rs.Series]]) -> tuple[
         few |= (r["speedup_enough"] == "no").any()
         most = max(most, r["speedup"].max())
         axes.fill_between(r["n"], r["speedup_low"], r["speedup_high"], color=color, alpha=0.25, linewidth=0)
-        axes.plot(r["n"], r["speedup"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name, zorder=2)
+        axes.plot(r["n"], r["speedup"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name,
+                  zorder=2)
         ends.append((*r[["n", "speedup"]].iloc[-1], s.variant, style.MARK_COLOR if s.kind == "library" else color))
     axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
     return ends, most, few

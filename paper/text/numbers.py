@@ -139,7 +139,8 @@ class Numbers:
         there = self.results.folder / f"{file}.json"
         if file != "cpu-machine" and not there.exists():
             raise rs.Absent(file)
-        value = (self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.read_machine(there, file)).get(path)
+        of = self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.read_machine(there, file)
+        value = of.get(path)
         if value is None:
             raise rs.Absent(path)
         return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
