@@ -37,6 +37,7 @@ class Contrast:
     verdict: str = ""
     reason: str = ""
     experiment: str = ""
+    element_type: str = ""
     pairs: int = 0           # that it is a mean over
 
     @property

@@ -172,12 +172,8 @@ def read_words(path: Path) -> pd.DataFrame:
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except FileNotFoundError:
-        raise ResultsError(f"{path} does not exist: {remedy(path)}, or name another folder")
-    except UnicodeDecodeError:
-        raise ResultsError(f"{path} is not UTF-8 text: is it a reductio CSV?")
-    except (EOFError, OSError, zlib.error) as error:
-        raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
+    except (UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
+        raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}: {remedy(path)}")
     if not text.strip():
         raise ResultsError(f"{path} is empty: {remedy(path)}")
     if not text.endswith("\n"):  # its last field may lack its tail without the count of fields showing it
@@ -290,20 +286,16 @@ def read_csv(path: Path) -> pd.DataFrame:
     return table
 
 
-CATALOG = "thread block grid operations document_n group kind base_of default_settings".split()  # what is read of it
+CATALOG = "thread block grid operations document_n kind base_of default_settings".split()  # what is read of it
 
 
 def read_catalog(path: Path) -> pd.DataFrame:
-    """catalog.csv by variant, every field text, `group` as figures name it; an empty table if there is none. Only
-    `variant` is required: what no catalogue tells is its user's own."""
-    table = read_words(path) if path.exists() else pd.DataFrame(columns=["variant"], dtype=str)
-    refuse_lacking(path, [] if "variant" in table else ["variant"])
+    """catalog.csv by variant, every field text, with the `group` that figures name; an empty table if there is none."""
+    table = read_words(path) if path.exists() else pd.DataFrame(columns=["variant", *CATALOG], dtype=str)
+    refuse_lacking(path, [column for column in ["variant", *CATALOG] if column not in table])
     table = table.drop_duplicates("variant", keep="last").set_index("variant")
-    table = table.assign(**{c: "" for c in CATALOG if c not in table})
-    table["kind"] = table["kind"].replace("", "yours")
-    table["group"] = table.index.str.partition("/").get_level_values(0) if len(table) else ""
-    table.loc[table["kind"] == "yours", "group"] = YOURS
-    return table
+    prefix = [variant.partition("/")[0] for variant in table.index]
+    return table.assign(group=[YOURS if kind == "yours" else of for kind, of in zip(table["kind"], prefix)])
 
 
 # ------------------------------------------------------------------------------------------------ machine
@@ -465,27 +457,27 @@ class Results:
         return table
 
     @cached_property
-    def contrasts(self) -> dict[str, list[tuple[str, Contrast]]]:
-        """By name, each with its element type; empty without contrasts.csv."""
+    def contrasts(self) -> dict[str, list[Contrast]]:
+        """By name; empty without contrasts.csv."""
         table, found = self.table("contrasts"), {}
         for row in table.itertuples() if table is not None else ():
-            found.setdefault(row.name, []).append((row.element_type, Contrast(
+            found.setdefault(row.name, []).append(Contrast(
                 row.name, int(row.n), row.value, row.ci_low, row.ci_high, row.enough == "yes", row.verdict, row.reason,
-                row.experiment, 0 if pd.isna(row.pairs) else int(row.pairs))))
+                row.experiment, row.element_type, 0 if pd.isna(row.pairs) else int(row.pairs)))
         return found
 
     def contrast(self, name: str, n: int | None = None, element_type: str | None = None) -> Contrast:
         """A contrast at n, or at the first of its sizes; where contrasts.csv lacks it, one without a value."""
         if name not in contrasts.asked():
             raise KeyError(f"{contrasts.FILE.name} has no contrast {name}")
-        of = [c for kind, c in self.contrasts.get(name, []) if n in (None, c.n) and element_type in (None, kind)]
+        of = [c for c in self.contrasts.get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
         why = "contrasts.csv has no such row" if self.contrasts else "no contrasts.csv"
         return of[0] if of else Contrast(name, n or 0, reason=f"{why}: {MADE_BY['contrasts.csv']}")
 
     def contrasts_like(self, prefix: str) -> list[tuple[str, Contrast]]:
         """All that have a value, of those whose names begin so, each with the rest of its name."""
         return [(one.name.removeprefix(prefix), c) for one in contrasts.named(prefix)
-                for _, c in self.contrasts.get(one.name, []) if c.known]
+                for c in self.contrasts.get(one.name, []) if c.known]
 
     @cached_property
     def verdicts(self) -> pd.DataFrame | None:

@@ -55,8 +55,7 @@ class Numbers:
 
     # ---------------------------------------------------------------------------------------------- contrasts
 
-    def contrast(self, which: str, name: str, points: str) -> tuple[str, Contrast]:
-        """The element type and the contrast."""
+    def contrast(self, which: str, name: str, points: str) -> Contrast:
         if (asked := contrasts.asked().get(name)) is None:
             raise Mistake(f"contrasts.json has no {name}")
         if (len(asked.points) == 1) != (points == "one"):
@@ -64,32 +63,32 @@ class Numbers:
         found = self.results.contrasts.get(name, [])
         for of in filter(None, which.split(",")):
             if of in rs.ELEMENT_BYTES:
-                found = [(kind, c) for kind, c in found if kind == of]
+                found = [c for c in found if c.element_type == of]
             elif asked.group["n"] != "all" and size_of(of) not in asked.group["n"]:
                 raise Mistake(f"{name} has no size {of}")
             else:
-                found = [(kind, c) for kind, c in found if c.n == size_of(of)]
-        if len({kind for kind, _ in found}) > 1:
+                found = [c for c in found if c.n == size_of(of)]
+        if len({c.element_type for c in found}) > 1:
             raise Mistake(f"{name} is of several types: name one")
-        if not found or not found[0][1].known:
+        if not found or not found[0].known:
             raise rs.Absent(name)
         return found[0]
 
     def ratio(self, which: str, name: str) -> str:
-        _, c = self.contrast(which, name, "several")
+        c = self.contrast(which, name, "several")
         return latex.interval(c.value, c.low, c.high)
 
     def gain(self, which: str, name: str) -> str:
-        return latex.digits(self.contrast(which, name, "several")[1].value)
+        return latex.digits(self.contrast(which, name, "several").value)
 
     def seconds(self, which: str, name: str) -> str:
-        value = self.contrast(which, name, "one")[1].value
+        value = self.contrast(which, name, "one").value
         cycles = contrasts.asked()[name].group["timing_mode"] == "clock"
         return latex.count(round(value)) + " cycles" if cycles else latex.time(value)
 
     def rate(self, which: str, name: str) -> str:
-        kind, c = self.contrast(which, name, "one")
-        return latex.bandwidth(c.n * rs.ELEMENT_BYTES[kind] / c.value)
+        c = self.contrast(which, name, "one")
+        return latex.bandwidth(c.n * rs.ELEMENT_BYTES[c.element_type] / c.value)
 
     # -------------------------------------------------------------------------------------------------- files
 
