@@ -577,19 +577,18 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
 
     Decided by the id's prefix, so that in one panel the same words mean the same choice for every variant.
     """
-    pairs = [(str(v), str(s)) for v, s in table[["variant", "settings"]].drop_duplicates().itertuples(index=False)]
-    varied: dict[str, list[str]] = {}
-    for variant in dict.fromkeys(v for v, _ in pairs):
-        parsed = [parse_settings(s) for v, s in pairs if v == variant]
-        keys = varied.setdefault(variant.split("/")[0], [])
-        keys += [k for k in dict.fromkeys(k for p in parsed for k in p)
-                 if k not in keys and len({p.get(k) for p in parsed}) > 1]
+    calls = table[["variant", "settings"]].drop_duplicates().itertuples(index=False, name=None)
+    parsed = {(variant, settings): parse_settings(settings) for variant, settings in calls}
+    chosen = pd.DataFrame(parsed.values(), index=pd.Index([variant for variant, _ in parsed], dtype=str))
+    varied = chosen.groupby(level=0).nunique(dropna=False) > 1
+    varied = varied.groupby(varied.index.str.partition("/").get_level_values(0)).any() if len(varied) else varied
 
     def word(key: str, value: str) -> str:
         return f"{key}={value}" if value.lstrip("-").isdigit() or value == "auto" else value
 
-    return {(variant, settings): ", ".join(word(k, p[k]) for k in varied[variant.split("/")[0]] if k in p)
-            for variant, settings in pairs for p in [parse_settings(settings)]}
+    return {(variant, settings): ", ".join(word(key, of[key]) for key in chosen
+                                           if key in of and varied[key][variant.partition("/")[0]])
+            for (variant, settings), of in parsed.items()}
 
 
 # Short names of the columns with times and what follows from them.

@@ -20,6 +20,7 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
 import results as rs  # noqa: E402
+import verdicts as vd  # noqa: E402
 from command_line import Parser  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
@@ -95,45 +96,31 @@ def comparison(folder: Path) -> str:
 def claims(folder: Path) -> str:
     """Each claim with the document's own figure, the ratio at the document's own size, that of other cards, the ratio at
     2^28, and the verdict."""
-    def read(of: Path) -> pd.DataFrame:
-        found = pd.read_csv(of, keep_default_na=False, dtype=str)
-        return found.assign(block=(found["role"] != "step").cumsum())  # a claim's tests, where it has several, follow it
+    from text.claims import ratios
 
-    def blocks_of(whole: pd.DataFrame, claim: str) -> dict[str, pd.DataFrame]:
-        return {of["role"].iloc[0]: of for _, of in whole[whole["claim"] == claim].groupby("block")}
+    def shown(tests: pd.DataFrame) -> str:
+        return ratios(tests, with_interval, lambda ratio: f"{ratio:#.3g}")
 
-    here = folder.resolve() / "verdicts.csv"
-    table, cards = read(here), [read(p) for p in sorted(here.parents[1].glob("*/verdicts.csv")) if p != here]
-    notes = {c["id"]: c.get("note") for c in json.loads((ROOT / "paper" / "claims.json").read_text())["claims"]}
-
-    def ratios(of: pd.DataFrame) -> str:
-        tests = of[of["role"] == "step"] if "step" in set(of["role"]) else of
-        lacking = (tests["ratio"] == "") & (tests["base"] != "") & (tests["variant"] != "")
-        known = tests[(tests["ci_low"] != "") | lacking]
-        if not (known["ci_low"] != "").any():
-            return ""
-        if len(known) == 1:
-            return with_interval(*map(float, known[["ratio", "ci_low", "ci_high"]].iloc[0]))
-        each = [f"{float(r):#.3g}" if r else "---" for r in known["ratio"]]
-        if len(each) > 3 and "---" not in each:
-            return f"{min(each, key=float)} to {max(each, key=float)}"
-        return ", ".join(each)
-
+    results = rs.Results(folder)
+    cards = [rs.Results(path.parent).verdicts for path in sorted(folder.resolve().parent.glob("*/verdicts.csv"))
+             if path.parent != folder.resolve()]
     rows = []
-    for claim in dict.fromkeys(table["claim"]):
-        blocks = blocks_of(table, claim)
-        own, large = blocks["claim"], blocks.get("large", table.iloc[:0])
-        first = own.iloc[0]
-        others = [f"at 2^{int(n).bit_length() - 1}: {v}" for n, v in zip(large["n"][:1], large["verdict"])]
-        others += [f"as first set: {v}" for v in filter(None, first["verdicts_before"].split("; ")[:1])]
+    for claim in rs.claims()["claims"]:
+        first, tests = vd.with_tests(results.verdicts, claim["id"], vd.CLAIM)
+        large, at_large = vd.with_tests(results.verdicts, claim["id"], vd.AT_LARGE)
+        others, why = [], first["reason"]
+        if large is not None:
+            size = f"2^{int(large['n']).bit_length() - 1}"
+            others.append(f"at {size}: {large['verdict']}")
+            if first["verdict"] == large["verdict"] == vd.MIXED:  # each size says where it holds
+                why += f". At {size}: {large['reason']}"
+        others += [f"as first set: {v}" for v in filter(None, first[vd.BEFORE].split(vd.THEN)[:1])]
         others = [o for o in others if not o.endswith(f": {first['verdict']}")]
-        why = first["reason"]
-        if len(large) and first["verdict"] == "mixed" == large["verdict"].iloc[0]:  # each size says where it holds
-            why += f". At 2^{int(large['n'].iloc[0]).bit_length() - 1}: {large['reason'].iloc[0]}"
-        figure = "; ".join(filter(None, [first["text_figure"], notes[claim]]))
-        there = [blocks_of(card, claim)["claim"] for card in cards]
-        elsewhere = [ratios(of).partition(" [")[0] for of in there if of["ratio"].tolist() != own["ratio"].tolist()]
-        rows.append([claim, first["statement"], figure, ratios(own), "; ".join(filter(None, elsewhere)), ratios(large),
+        there = [vd.with_tests(card, claim["id"], vd.CLAIM)[1] for card in cards]
+        elsewhere = [shown(of).partition(" [")[0] for of in there
+                     if not np.array_equal(of["ratio"], tests["ratio"], equal_nan=True)]
+        rows.append([claim["id"], first["statement"], "; ".join(filter(None, [first["text_figure"], claim.get("note")])),
+                     shown(tests), "; ".join(filter(None, elsewhere)), shown(at_large),
                      "; ".join([f"**{first['verdict']}**", *others]), why])
     return markdown(["", "claim", "the document's figure", "ratio", "other cards", "at 2^28", "verdict", "why"],
                     [[field.replace("|", r"\|") for field in row] for row in rows], "lllrrrll")

@@ -13,7 +13,7 @@ from text.latex import MISSING
 FIRST_OTHERWISE = r"$^{\dagger}$"
 
 
-def ratios(tests: pd.DataFrame) -> str:
+def ratios(tests: pd.DataFrame, interval=latex.interval, digits=latex.digits) -> str:
     """Of the tests that are speedups: with its interval if it is one, the bare ratios of several; "" where none is
     known."""
     known = tests["ci_low"].notna()
@@ -22,10 +22,10 @@ def ratios(tests: pd.DataFrame) -> str:
     if not known.any():
         return ""
     if len(shown) == 1:
-        return latex.interval(*shown.iloc[0][["ratio", "ci_low", "ci_high"]])
+        return interval(*shown.iloc[0][["ratio", "ci_low", "ci_high"]])
     if len(shown) > 3 and shown["ratio"].notna().all():
-        return " to ".join(latex.digits(r) for r in (shown["ratio"].min(), shown["ratio"].max()))
-    return ", ".join(MISSING if pd.isna(r) else latex.digits(r) for r in shown["ratio"])
+        return " to ".join(digits(r) for r in (shown["ratio"].min(), shown["ratio"].max()))
+    return ", ".join(MISSING if pd.isna(r) else digits(r) for r in shown["ratio"])
 
 
 def as_latex(text: str) -> str:
