@@ -340,6 +340,8 @@ def read_machine(path: Path, name: str) -> Machine:
         return Machine(name, json.loads(path.read_bytes()))
     except FileNotFoundError:
         raise ResultsError(f"{path} does not exist: the run writes it beside its CSV; copy it along")
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error.strerror}")
     except ValueError as error:
         raise ResultsError(f"{path} is not valid JSON ({error}): {AGAIN}")
 
