@@ -514,13 +514,13 @@ FACTS = [
         len(rows := d.rows("ctypes-agreement").query("timing_mode != 'end_to_end'")), rows["ratio_low"].min(),
         rows["ratio_high"].max()], OF_PEERS),
     *(Fact(page, words, lambda d: [f(exact_over_cub(d)) for f in (min, max)], OF_FRONTIER) for page, words in (
-        (README, "exact sums of 2^14 and more elements run at <0.98> to <1.3> times CUB's speed (H100)"),
-        (EXACT, "an exact sum runs at <0.98> to <1.3> times the speed of CUB's rounded one"))),
-    Fact(EXACT, "in a graph 2^12 floats\nhave <1.03> times CUB's speed", lambda d: exact_over_cub(
+        (README, "exact sums of 2^14 and more elements run at <0.99> to <1.5> times CUB's speed (H100)"),
+        (EXACT, "an exact sum runs at <0.99> to <1.5> times the speed of CUB's rounded one"))),
+    Fact(EXACT, "in a graph 2^12 floats\nhave <1.02> times CUB's speed", lambda d: exact_over_cub(
         d, 0, timing_mode="graph", n=2**12, element_type="f32"), OF_FRONTIER),
     Fact(EXACT, "At 2^28 it takes as long as `tuned`", lambda d: all(
         abs(longer(d, "exact/sum", "tuned/sum", kind) - 1) < 0.01 for kind in ("f32", "f64")), OF_FRONTIER),
-    Fact(EXACT, "wide ones take <1.6> times as long as random ones", lambda d: d.us(
+    Fact(EXACT, "wide ones take <1.8> times as long as random ones", lambda d: d.us(
         "exact/sum", 2**20, "frontier", element_type="f32", dataset="spread", operation="sum") / d.us(
         "exact/sum", 2**20, "frontier", element_type="f32", dataset="random", operation="sum", timing_mode="device"),
          OF_FRONTIER),
@@ -530,11 +530,11 @@ FACTS = [
         longer(d, "compensated/double-double", "compensated/plain") - 1), OF_FRONTIER),
     Fact(WHICH, "Pairwise takes <12> % longer", lambda d: 100 * (
         longer(d, "compensated/pairwise", "compensated/plain") - 1), OF_FRONTIER),
-    Fact(WHICH, "double-double takes <0.6> % longer than plain.", lambda d: 100 * (
+    Fact(WHICH, "double-double takes <0.4> % longer than plain.", lambda d: 100 * (
         longer(d, "compensated/double-double", "compensated/plain", "f64") - 1), OF_FRONTIER),
     Fact(WHICH, "At 2^28 random data take as long as with\n  `tuned`", lambda d: all(
         abs(longer(d, "exact/sum", "tuned/sum", kind) - 1) < 0.01 for kind in ("f32", "f64")), OF_FRONTIER),
-    Fact(WHICH, "Spread data take <1.01> times as long in `float` and <1.9> times in `double`", lambda d: [
+    Fact(WHICH, "Spread data take <1.00> times as long in `float` and <1.8> times in `double`", lambda d: [
         longer(d, "exact/sum", "tuned/sum", kind, "spread") for kind in ("f32", "f64")], OF_FRONTIER),
     Fact(WHICH, "**Exact sums are right on any data.** Their error is rounding alone", lambda d: max(
         max(ulps(d, "exact/sum", dataset=s)) for s in ("random", "spread", "ill-conditioned")) <= 0.5, OF_FRONTIER),
