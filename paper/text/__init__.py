@@ -1,1 +1,1 @@
-"""What writes: the paper's numbers, sentences and tables, as LaTeX."""
+"""What writes: the paper's numbers and tables, as LaTeX."""

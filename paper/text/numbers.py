@@ -25,8 +25,8 @@ import pandas as pd
 import contrasts
 import results as rs
 from contrasts import Contrast
+from facts import PAPER, facts
 from text import latex
-from text.sentences import SENTENCES
 
 SOURCE = Path(__file__).resolve().parents[1] / "main.tex"
 ABSENT = r"\emph{not measured}"
@@ -196,7 +196,7 @@ DEFINITIONS += r"\makeatother"
 def note(results: rs.Results, of: str = "nvidia-h200") -> str:
     """What the first page says where the sentences may not be true of these results; "" where they are."""
     name = results.folder.resolve().name
-    if name == of and not any(s.wrong(results=results) for s in SENTENCES):
+    if name == of and not any(f.wrong(results=results) for f in facts() if f.page == PAPER):
         return ""
     return (rf"\begin{{quote}}\textbf{{The sentences describe the committed results of \id{{{of}}}; numbers, tables "
             rf"and figures are those of \id{{{latex.escape(name)}}}.}}\end{{quote}}")

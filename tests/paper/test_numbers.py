@@ -7,8 +7,8 @@ from synthetic import MACHINE, timed, write_folder
 import contrasts
 import results as rs
 from contrasts import Asked
+from facts import PAPER, Fact
 from text import numbers
-from text.sentences import said
 
 RATIO, TIME = [[1, "a/b"], [-1, "a/c"]], [[1, "a/b"]]
 ASKED = {name: Asked(name, {"n": n, "timing_mode": "clock" if name == "clock" else "device"}, points)
@@ -105,5 +105,5 @@ def test_a_sentence_that_is_no_longer_true_says_so(made, monkeypatch):
     folder = made.results.folder
     renamed = rs.Results(folder.rename(folder.with_name("nvidia-h200")))
     for holds in (True, False):
-        monkeypatch.setattr(numbers, "SENTENCES", [said("Adding up an array is the first", lambda d: holds)])
+        monkeypatch.setattr(numbers, "facts", lambda: [Fact(PAPER, "Adding up an array is the first", str(holds))])
         assert (numbers.note(renamed) == "") == holds
