@@ -1,8 +1,8 @@
 """Counts the tests of one ctest run: `tally.py build/Testing` prints "passed failed skipped", and on stderr the names of
 those that failed.
 
-Reads ctest's junit.xml. A test of ctest's that runs several, by pytest or by run_gtests.py, has written NAME.xml beside
-it, and counts as the tests in there.
+Reads ctest's junit.xml. A test of ctest's that runs several, by pytest or GoogleTest, has written NAME.xml beside it,
+and counts as the tests in there.
 """
 
 import pathlib

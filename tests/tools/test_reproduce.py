@@ -56,9 +56,7 @@ class Project:
         self.machine("other", self.committed, faster=0.5)
         measured = self.machine("measured", folder, faster=3)
         synthetic.write_csv(measured / "cpu.csv", synthetic.cpu_rows(types=("f32",)))
-        too_large = dict(variant="cub/sum", n=2**30, status="no_memory", reason="needs 4.0 GiB of GPU memory, 3.1 GiB free")
-        synthetic.write_csv(measured / "comparison.csv",
-                            [synthetic.timed(1e-3, variant="cub/sum", n=2**20), synthetic.row(**too_large)])
+        synthetic.write_csv(measured / "comparison.csv", [synthetic.timed(1e-3, variant="cub/sum", n=2**20)])
         for name in set(EXPERIMENTS) - {"comparison", "twopass", "cpu"}:
             synthetic.write_csv(measured / f"{name}.csv", [synthetic.timed(1e-3, experiment=name, variant="cub/sum", n=2**20)])
         synthetic.write_csv(measured / "probes.csv", [dict(quantity="sm_clock_rate", sm=0, repeat=0, value=1.5, unit="")])
@@ -142,7 +140,6 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
         in project.calls("python paper/make.py")
     assert (project.folder / "out" / "paper.pdf").exists()
     assert "all from this machine, out/results/here and out/results/here-cpu" in done.stdout
-    assert f"too large for the memory here: 1 point of {2**30:,} elements and more" in done.stdout
     assert files(project.committed) == before
 
     out = project.folder / "out"
@@ -156,7 +153,7 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
 
 
 def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(project):
-    project.play("paper/verdicts.py", "paper/goals.py", "tools/measured.py")
+    project.play("paper/verdicts.py", "paper/goals.py")
     project.gpu(True)
     assert project.run().returncode == 0
     out = project.folder / "out"
@@ -211,7 +208,7 @@ def test_verdicts_and_goals_follow_from_the_csv_as_they_are_now(project):
 
 
 def test_without_a_gpu_the_paper_is_of_committed_results(project):
-    project.play("paper/verdicts.py", "paper/goals.py", "tools/measured.py")
+    project.play("paper/verdicts.py", "paper/goals.py")
     done = project.run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.calls("reductio run") == ["reductio run cpu --dry-run --json", "reductio run cpu --out out/results"]

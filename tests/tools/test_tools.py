@@ -6,12 +6,10 @@ import runpy
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as xml
 
 import pytest
 from project import SOURCE
 
-import run_gtests
 import tally
 import unread
 
@@ -57,7 +55,7 @@ def test_a_script_says_in_one_line_what_it_does_not_know_and_tells_its_usage_whe
 
 
 def test_whoever_reads_no_further_has_seen_enough_but_a_full_disk_is_an_error():
-    command = [TOOLS / "measured.py", "--help"]
+    command = [TOOLS / "summary.py", "--help"]
     done = unread.run(*command, at_once=False)
     assert (done.returncode, done.stderr) == (0, "")
     with open("/dev/full", "w") as full:
@@ -83,94 +81,6 @@ def test_tally(tmp_path, failed_outside, inside, expected):
     printed = subprocess.run([sys.executable, TOOLS / "tally.py", tmp_path], capture_output=True, text=True, check=True)
     assert printed.stdout.split() == [str(n) for n in expected.values()]
     assert printed.stderr.splitlines() == [f"        FAILED {name}" for name in failed]
-
-
-# A GoogleTest program, played: each test does what its name says.
-GTESTS = r"""#!/usr/bin/env bash
-all=(S.passes S.fails S.skips P/Q.crashes/0 S.hangs S.passes_too S.exits)
-if [[ $1 == --gtest_list_tests ]]; then
-  printf '%s\n' 'S.' '  passes' '  fails' '  DISABLED_takes_minutes' '  skips' 'P/Q.' '  crashes/0  # GetParam() = 1'
-  printf '%s\n' 'S.' '  hangs' '  passes_too' '  exits'
-  exit
-fi
-echo "process" >>processes
-IFS=: read -ra wanted <<<"${2#--gtest_filter=}"
-echo 'Note: Google Test filter = [ RUN      ] S.fails'
-code=0
-for t in "${wanted[@]}"; do
-  echo "[ RUN      ] $t"
-  case $t in
-    *fails) echo "what it said"; echo "[  FAILED  ] $t, where GetParam() = 1 (0 ms)"; code=1 ;;
-    *skips) echo "[  SKIPPED ] $t (0 ms)" ;;
-    *crashes*) kill -SEGV $$ ;;
-    *hangs) exec sleep 1000 ;;
-    *exits) exit 3 ;;
-    *) printf 'half a line'; echo "[       OK ] $t (0 ms)" ;;
-  esac
-done
-if ((code)); then echo "[  FAILED  ] 1 test, listed below:"; echo "[  FAILED  ] S.fails"; fi
-exit "${leak:-$code}"
-"""
-
-
-@pytest.fixture
-def gtests(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    program = tmp_path / "program"
-    program.write_text(GTESTS)
-    program.chmod(0o755)
-    return str(program)
-
-
-def test_every_gtest_is_run_and_told_by_name_whatever_the_others_do(gtests, tmp_path):
-    names = run_gtests.tests(gtests, "*")
-    assert names == ["S.passes", "S.fails", "S.skips", "P/Q.crashes/0", "S.hangs", "S.passes_too", "S.exits"]
-    names.remove("S.hangs")
-    found = run_gtests.run_all(gtests, names)
-    assert {name: outcome for name, (outcome, _) in found.items()} == {
-        "S.passes": "passed", "S.fails": "failed", "S.skips": "skipped", "P/Q.crashes/0": "failed",
-        "S.passes_too": "passed", "S.exits": "failed"}
-    assert found["S.fails"][1] == "what it said\n" and "SIGSEGV" in found["P/Q.crashes/0"][1]
-    assert "exit code 3" in found["S.exits"][1]
-    assert (tmp_path / "processes").read_text().count("process") == 2
-
-
-def test_a_gtest_that_hangs_is_stopped_and_fails(gtests):
-    found = run_gtests.run_all(gtests, ["S.hangs"], hangs_s=1)
-    assert found["S.hangs"][0] == "failed" and any("hung" in output for _, output in found.values())
-
-
-def test_a_gtest_program_that_fails_behind_its_tests_fails(gtests, monkeypatch):
-    assert set(run_gtests.run_all(gtests, ["S.passes"]).values()) == {("passed", "half a line")}
-    monkeypatch.setenv("leak", "23")
-    found = run_gtests.run_all(gtests, ["S.passes", "S.passes_too"])
-    assert found["S.passes"][0] == found["S.passes_too"][0] == "passed"
-    (process,) = set(found) - {"S.passes", "S.passes_too"}
-    assert found[process][0] == "failed" and "exit code 23" in found[process][1]
-    assert run_gtests.run_all("/bin/true", ["S.passes"])["S.passes"] == ("failed", "was not run\n")
-
-
-def test_gtests_of_which_none_is_selected_fail(tmp_path, capsys):
-    assert run_gtests.main("/bin/true", str(tmp_path / "x.xml"), "Renamed/*", "0", "8") == 1  # which lists nothing
-    assert "no test of" in capsys.readouterr().out
-
-
-def test_shares_are_all_tests_and_none_twice(gtests, tmp_path):
-    text = GTESTS.replace("kill -SEGV $$", ":").replace("exec sleep 1000", ":").replace("exit 3", ":")
-    (tmp_path / "program").write_text(text)
-    report = tmp_path / "Testing" / "unit.xml"
-    seen = []
-    for share in range(3):
-        done = subprocess.run([sys.executable, TOOLS / "run_gtests.py", gtests, report, "*", str(share), "3"],
-                              capture_output=True, text=True)
-        cases = list(xml.parse(report).iter("testcase"))
-        seen += [case.get("name") for case in cases]
-        counts = tally.count(cases)
-        assert done.returncode == (1 if counts["failed"] else 0), done.stderr
-        assert done.stdout.splitlines()[-1] == "{passed} passed, {failed} failed, {skipped} skipped".format(**counts)
-        if "S.fails" in done.stdout:
-            assert counts["failed"] >= 1
-    assert sorted(seen) == sorted(run_gtests.tests(gtests, "*"))
 
 
 @pytest.fixture
