@@ -39,7 +39,8 @@ def numbers_in_paper() -> dict[str, int]:
     return {name: k for k, name in enumerate(re.findall(r"^\\generatedfigure\{([^}]*)\}", text, re.M), 1)}
 
 
-# Of each figure its module, what it shows of each type, and the files that it is drawn from.
+# Of each figure its module, what it shows of each type, and the files that it is drawn from, without the first of which
+# there is none.
 OF_EACH_TYPE = {"throughput-device": (throughput, "comparison"), "speedup": (speedup, "comparison"), "cpu": (cpu, "cpu")}
 FIGURES = {"limits": (limits, "limits"), "index": (index, "index"), "ladders": (ladders, "contrasts"),
            "levels": (levels, "contrasts"), "grid": (grid, "multiblock"), "latency": (latency, "contrasts"),
@@ -69,7 +70,7 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     for name, module, arguments, sources in planned(results):
         short = name.partition("-")[2]
         absent = [source.name for source in sources if not source.exists()]
-        figure = module.draw(results, *arguments) if len(absent) < len(sources) else None
+        figure = module.draw(results, *arguments) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
             print(f"  {short}: not drawn, {lacking}")

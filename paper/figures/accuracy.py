@@ -22,9 +22,8 @@ def errors_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(results: rs.Results):
-    """None without accuracy.csv or errors in it. Errors scatter from size to size, so marks are not joined."""
-    table = results.experiment("accuracy")
-    errors = errors_of(table) if table is not None else pd.DataFrame()
+    """None without errors. They scatter from size to size, so marks are not joined."""
+    errors = errors_of(results.experiment("accuracy"))
     if not len(errors):
         return None
     sets = [d for d in [*SETS, *sorted(set(errors["dataset"]) - set(SETS))] if d in set(errors["dataset"])]

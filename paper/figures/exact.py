@@ -15,10 +15,8 @@ LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.42, 0.06, 0.5, 1.45, 0.22, 0.56
 
 
 def draw(results: rs.Results):
-    """None without frontier.csv, or where it has these sums at fewer than three sizes."""
+    """None where frontier.csv has these sums at fewer than three sizes."""
     table = results.experiment("frontier")
-    if table is None:
-        return None
     table = rs.where_is(table, status="ok", operation="sum", dataset="random").dropna(subset=["speedup"])
     table = rs.where_is(table.assign(call=[key_of(row) for _, row in table.iterrows()]), call=list(CALLS))
     panels = [(kind, mode) for kind in TYPES for mode in WAYS

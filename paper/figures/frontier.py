@@ -87,9 +87,8 @@ def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(results: rs.Results):
-    """None without frontier.csv or times in it."""
-    table = results.experiment("frontier")
-    points = points_of(table) if table is not None else pd.DataFrame()
+    """None without times."""
+    points = points_of(results.experiment("frontier"))
     if not len(points):
         return None
     python = points_from_python(results.experiment("frontier-python"), points)

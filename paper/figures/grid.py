@@ -12,23 +12,20 @@ LEFT, RIGHT, HEAD, TALL, BASE = 0.5, 0.1, 0.6, 1.5, 0.6
 
 
 def draw(results: rs.Results):
-    """None without multiblock.csv."""
+    """None where multiblock.csv has nothing of the document's own size."""
     document = of_document("multiblock")
-    if results.experiment("multiblock") is None:
-        return None
     same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
     rows = rows.assign(grid=pd.to_numeric(rows["settings"].str.extract(r"grid=(\d+)")[0])).dropna(subset=["grid"])
+    rows = rows[rows["share_of_read_ceiling"] > 0]
     own = rows[rows["n"] == document["n"][0]]
     if own.empty:
         return None
     best = own.loc[own["time_median_s"].idxmin(), "variant"]
-    rows = rows[(rows["variant"] == best) & (rows["share_of_read_ceiling"] > 0)]
+    rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     rows = rows.assign(**{end: reading / rows[f"time_{end}_s"] for end in ("median", "ci_high", "ci_low")})
     lines = {int(n): of[["grid", "median", "ci_high", "ci_low"]].values.tolist() for n, of in rows.groupby("n")}
-    if not lines:
-        return None
     figure = style.sheet(HEAD + TALL + BASE, style.COLUMN_WIDTH)
     axes, = style.row(figure, ["grid"], BASE, TALL, LEFT, RIGHT, 0)
     looks = by_size(lines, markersize=3)

@@ -14,7 +14,7 @@ def speeds(results: rs.Results, element_type: str) -> dict[str, dict[tuple[str, 
     """By call and (index, n): the time with BASE over the time with this index, and the interval that both times' intervals
     allow. Times are on the device, or the device's part."""
     table, times = results.experiment("index"), {}
-    for operation in rs.OPERATION_LABELS if table is not None else ():
+    for operation in rs.OPERATION_LABELS:
         for s in rs.device_series(table, device="cuda", operation=operation, element_type=element_type):
             settings = rs.parse_settings(s.settings)
             block = f" [{settings['block']}]" if s.variant.startswith("squares/strided") else ""  # measured at two
@@ -31,7 +31,7 @@ def speeds(results: rs.Results, element_type: str) -> dict[str, dict[tuple[str, 
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
-    """None without index.csv."""
+    """None where index.csv has no two types of one call."""
     found = speeds(results, element_type)
     if not found:
         return None

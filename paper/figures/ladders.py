@@ -7,7 +7,7 @@ from matplotlib.ticker import LogLocator
 import contrasts
 import results as rs
 from figures import style
-from figures.panels import ABOVE, CEILING_LOOK, MICRO, PARITY_LOOK, draw_points, name_rows, of_document
+from figures.panels import ABOVE, CEILING_LOOK, MICRO, draw_points, name_rows, of_document
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -38,7 +38,7 @@ class Rung:
 
 
 def climb(results: rs.Results, document: str) -> list[Rung]:
-    """The rungs with what the folder has of them; [] if it has none."""
+    """The rungs with what the folder has of them."""
     told = {t["contrast"]: t["told"] for c in rs.claims()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
     first = contrasts.asked()[f"ladder.{document}"]
@@ -52,7 +52,7 @@ def climb(results: rs.Results, document: str) -> list[Rung]:
         height = of_step if step == steps[0] else results.contrast(f"ladder.{step}")
         then = base.then * gain if base.then and gain else None
         rungs[call] = Rung(call, then, gain, results.contrast(f"ladder.{step}.time"), height, of_step)
-    return list(rungs.values()) if any(r.time.known for r in rungs.values()) else []
+    return list(rungs.values())
 
 
 def of_cub(results: rs.Results, document: str) -> tuple[float | None, float | None, bool]:
@@ -87,28 +87,27 @@ def label(rung: Rung, rungs: list[Rung]) -> str:
 
 @dataclass
 class Ladder:
-    """What a panel shows. Speeds are CUB's time over a kernel's, or, without CUB's, the first kernel's over it."""
+    """What a panel shows. Speeds are CUB's time over a kernel's."""
 
     document: str
     rungs: list[Rung]
     now: list[tuple]   # (row, speed, low, high)
     then: list[tuple]
-    by_cub: bool
     another_run: bool
     ceiling: float | None
 
 
 def ladder_of(results: rs.Results, document: str) -> Ladder | None:
+    """None without times of CUB and of the first kernel."""
     rungs = climb(results, document)
-    if not rungs:
-        return None
     cub, reading, another = of_cub(results, document)
-    by_cub = bool(cub) and rungs[0].time.known
-    first = cub / rungs[0].time.value if by_cub else 1.0
+    if not cub or not rungs[0].time.known:
+        return None
+    first = cub / rungs[0].time.value
     now = [(k, first, first, first) if r.height is None else (k, *(first * v for v in (r.height.value, r.height.low, r.height.high)))
            for k, r in enumerate(rungs) if (r.height or r.time).known]
     told = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
-    return Ladder(document, rungs, now, told, by_cub, another, cub / reading if by_cub and reading else None)
+    return Ladder(document, rungs, now, told, another, cub / reading if reading else None)
 
 
 def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float, names_width: float, ends: tuple) -> None:
@@ -124,7 +123,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.xaxis.set_minor_locator(LogLocator(10, subs=()))
-    axes.axvline(1, **(ANOTHER_RUN if ladder.another_run else CUB_LOOK if ladder.by_cub else PARITY_LOOK))
+    axes.axvline(1, **(ANOTHER_RUN if ladder.another_run else CUB_LOOK))
     if ladder.ceiling:
         axes.axvspan(ladder.ceiling, ABOVE, **CEILING_LOOK)
     name_rows(axes, [label(r, rungs) for r in rungs])
@@ -170,10 +169,8 @@ def draw(results: rs.Results):
             # Panels of the shorter column are spread over the height of the longer.
             top = bottom - TICKS - (max(needs) - needed) / max(1, len(column) - 1)
         figure.axes[-1].set_xlabel("speed, CUB = 1", labelpad=1)
-    alone = [l.document for l in found.values() if not l.by_cub]
     style.title(figure, f"The documents' kernels beside CUB on one {results.machine.gpu}",
-                "gain: speedup over the kernel that the step starts from; text: the document's own."
-                + (f" Of {', '.join(alone)} without CUB: the first kernel = 1." if alone else ""))
+                "gain: speedup over the kernel that the step starts from; text: the document's own.")
     another = {"CUB in another run": ANOTHER_RUN} if any(l.another_run for l in found.values()) else {}
     style.legend(figure, {"measured": NOW, "where the text's gains lead": THEN, "CUB, device time": CUB_LOOK, **another,
                           "faster than only reading": CEILING_LOOK}, 0.05)

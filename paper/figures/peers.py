@@ -16,11 +16,8 @@ ROW, RIGHT, HEAD, FOOT, GAP = 0.23, 0.1, 0.62, 0.78, 0.14
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
-    """None without peers.csv, or where it has no sums of this type by CUB."""
-    table = results.experiment("peers")
-    if table is None:
-        return None
-    table = rs.where_is(table, element_type=element_type, status="ok", cache_state="cold_dirty",
+    """None where peers.csv has no sums of this type by CUB."""
+    table = rs.where_is(results.experiment("peers"), element_type=element_type, status="ok", cache_state="cold_dirty",
                         timing_mode=list(PANELS))
     table = table[table["speedup"].notna() & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])

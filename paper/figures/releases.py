@@ -8,7 +8,6 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 import results as rs
 from figures import style
 
-WAY, WAY_WORDS = "graph/warm", "in a graph, warm"  # where calls vary least
 TYPES = ("i8", "f16", "bf16", "i32", "f32", "i64", "f64", "i128")
 # Orange for slower and blue for faster, as far as a factor of WIDEST; white between.
 COLORS = LinearSegmentedColormap.from_list("speedup", ["#D55E00", "#F6C9A8", "#FFFFFF", "#A9CFE6", "#0072B2"])
@@ -22,26 +21,14 @@ def number(of: str) -> tuple:
     return tuple(int(part) for part in of.split("."))
 
 
-def read(results: rs.Results) -> pd.DataFrame | None:
-    """CUB's pairs, with the columns `way`, `from` and `to`; None without releases.csv."""
-    table = results.table("releases")
-    if table is None:
-        return None
-    table = table[table["variant"].str.startswith("cub@") & table["base"].str.contains("/sum")
-                  & table["speedup"].notna()].copy()
-    table["way"] = table["timing_mode"] + "/" + table["cache_state"]
-    table["from"], table["to"] = table["base"].map(rs.release_of), table["variant"].map(rs.release_of)
-    return table
-
-
 def draw(results: rs.Results):
-    """None without releases.csv, or where it has no pairs in a graph."""
-    pairs = read(results)
-    if pairs is None:
-        return None
-    steps = pairs[(pairs["pair"] == "adjacent") & (pairs["way"] == WAY)]
+    """None where releases.csv has no pairs of CUB's in a graph."""
+    # Calls vary least so.
+    steps = rs.where_is(results.table("releases"), pair="adjacent", timing_mode="graph", cache_state="warm")
+    steps = steps[steps["variant"].str.startswith("cub@") & steps["base"].str.contains("/sum") & steps["speedup"].notna()]
     if steps.empty:
         return None
+    steps = steps.assign(**{"from": steps["base"].map(rs.release_of), "to": steps["variant"].map(rs.release_of)})
     releases = sorted({*steps["from"], *steps["to"]}, key=number)
     types = [t for t in TYPES if (steps["element_type"] == t).any()]
     tall = CELL * (len(releases) - 1)
@@ -73,7 +60,7 @@ def draw(results: rs.Results):
                     format=lambda v, _: f"{v:.2f}".rstrip("0").rstrip("."))
     bar.minorticks_off()
     bar.set_xlabel("speedup over the release before", labelpad=0)
-    style.title(figure, f"Sums of CUB's releases on one {results.machine_of('releases.csv').gpu}, {WAY_WORDS}", left=LEFT)
+    style.title(figure, f"Sums of CUB's releases on one {results.machine_of('releases.csv').gpu}, in a graph, warm", left=LEFT)
     style.foot(figure, "Dot: FASTER or SLOWER. Black line: other machine code.", left=LEFT)
     return figure
 

@@ -20,10 +20,8 @@ DRAWN = "between powers of two"
 
 
 def draw(results: rs.Results):
-    """None without tuned.csv, or where it has nothing of tuned beside CUB."""
+    """None where tuned.csv has nothing of tuned beside CUB."""
     rows = results.experiment("tuned")
-    if rows is None:
-        return None
     rows = rows[rows["speedup"].notna() & ~rows["n"].isin(goals.ODD)
                 & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")
                                                      & rows["settings"].str.startswith("reading=auto")))].sort_values("n")
