@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -19,9 +18,15 @@ sys.path.insert(0, str(ROOT / "paper"))
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
+import figures.exact  # noqa: E402
+import figures.frontier as frontier  # noqa: E402
+import figures.peers  # noqa: E402
+import figures.speedup  # noqa: E402
+import figures.tuned  # noqa: E402
 import results as rs  # noqa: E402
 import verdicts as vd  # noqa: E402
 from command_line import Parser  # noqa: E402
+from text.tuned import lines as goals  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # a picture says inside which files it was drawn from
@@ -128,9 +133,7 @@ def claims(folder: Path) -> str:
 
 def tuned(folder: Path) -> str:
     """What was demanded of tuned, what was measured, and whether that meets it."""
-    from text import tuned
-
-    return markdown(["", "demanded", "measured", ""], tuned.lines(folder), "llll")
+    return markdown(["", "demanded", "measured", ""], goals(folder), "llll")
 
 
 def trust(folder: Path) -> str:
@@ -204,16 +207,6 @@ def times_of_peers(folder: Path, corner: str, columns: list[tuple[str, int]]) ->
                     "l" + 2 * len(columns) * "r")
 
 
-def errors_of_floats(folder: Path) -> str:
-    """Error against time of sums of f32."""
-    return errors_and_times(folder, "f32")
-
-
-def errors_of_doubles(folder: Path) -> str:
-    """The same of f64."""
-    return errors_and_times(folder, "f64")
-
-
 def in_ulps(value: float | None) -> str:
     if value is None or np.isnan(value):
         return "—"
@@ -227,63 +220,62 @@ OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f
           "xsum/sum": "xsum", "exact/cpu": "`exact/cpu`"}
 
 
-def errors_from_python(folder: Path) -> str:
-    """Error against time of sums that Python users call on a GPU."""
-    from figures import frontier
+def errors_of_floats(folder: Path, kind: str = "f32") -> str:
+    """Error against time of sums of f32."""
+    points = frontier.points_of(rs.Results(folder).experiment("frontier"))
+    small, large = sorted(points["n"].unique())
+    times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random"), "of spread data": (large, "spread")}
+    return errors(points[points["element_type"] == kind], [kind], {c: of[0] for c, of in frontier.CALLS.items()}, times,
+                  "time_median_s", microseconds)
 
+
+def errors_of_doubles(folder: Path) -> str:
+    """The same of f64."""
+    return errors_of_floats(folder, "f64")
+
+
+def errors_from_python(folder: Path) -> str:
+    """Error against CUB's speed of sums that Python users call on a GPU."""
     results = rs.Results(folder)
-    table = results.experiment("frontier-python")
-    beside = results.experiment("frontier")
+    table, beside = results.experiment("frontier-python"), results.experiment("frontier")
     if table is None or beside is None:
         return NOT_MEASURED
     points = frontier.points_from_python(table, frontier.points_of(beside))
-    speed = points[points["dataset"] == "random"].set_index(["call", "element_type", "n"])["speedup"]
-    ulps = points.set_index(["call", "element_type", "n", "dataset"])["ulps"]
     small, large = points["n"].min(), points["n"].max()
-
-    def cells(*of: str) -> list[str]:
-        return [*(f"{speed[(*of, n)]:.2f}" if (*of, n) in speed else "—" for n in (small, large)),
-                *(in_ulps(ulps.get((*of, large, dataset))) for dataset in frontier.SETS)]
-
-    return markdown(["from Python", "elements", f"CUB's speed, 2^{int(small).bit_length() - 1}", f"2^{int(large).bit_length() - 1}",
-                     "ulp, random", "spread", "ill-conditioned"],
-                    [[frontier.CALLS[call][0], kind, *cells(call, kind)] for call in frontier.CALLS for kind in frontier.TYPES
-                     if ((points["call"] == call) & (points["element_type"] == kind)).any()], "ll" + 5 * "r")
+    speeds = {f"CUB's speed, {power(small)}": (small, "random"), power(large): (large, "random")}
+    return errors(points, ["from Python", "elements"], {c: of[0] for c, of in frontier.CALLS.items()}, speeds, "speedup",
+                  lambda speed: f"{speed:.2f}")
 
 
 def errors_on_cpu(folder: Path) -> str:
-    """The same on a CPU, of 2^20 elements, beside the exact sum by all its threads."""
-    from figures import frontier
-
+    """Error against time on a CPU, of 2^20 elements, beside the exact sum by all its threads."""
     table = rs.Results(folder).experiment("frontier-python-cpu")
     if table is None:
         return NOT_MEASURED
-    of = frontier.with_errors(table, device="cpu", n=2**20).set_index(["call", "element_type", "dataset"])
-    return markdown(["on the CPU", "elements", "ms, random", "spread", "ulp, random", "spread", "ill-conditioned"],
-                    [[name, kind, *(f"{1e3 * of['time_median_s'].get((call, kind, dataset), np.nan):.2g}" for dataset in ("random", "spread")),
-                      *(in_ulps(of["ulps"].get((call, kind, dataset))) for dataset in frontier.SETS)]
-                     for call, name in OF_CPU.items() for kind in frontier.TYPES if (call, kind, "random") in of.index],
-                    "ll" + 5 * "r")
+    times = {"ms, random": (2**20, "random"), "spread": (2**20, "spread")}
+    return errors(frontier.with_errors(table, device="cpu", n=2**20), ["on the CPU", "elements"], OF_CPU, times,
+                  "time_median_s", lambda seconds: f"{1e3 * seconds:.2g}")
 
 
-def errors_and_times(folder: Path, kind: str) -> str:
-    from figures import frontier
+def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], columns: dict[str, tuple], value: str,
+           shown) -> str:
+    """A row for each of these calls and type of elements: this value in each column, by its n and data, and the error of
+    each kind of data at the largest n."""
+    of = points.set_index(["call", "element_type", "n", "dataset"])
+    there, large = set(zip(points["call"], points["element_type"])), points["n"].max()
 
-    points = frontier.points_of(rs.Results(folder).experiment("frontier"))
-    points = points[points["element_type"] == kind]
-    of = points.set_index(["call", "n", "dataset"])
-    small, large = sorted(points["n"].unique())
+    def cells(*call) -> list[str]:
+        values = [of[value].get((*call, *at), np.nan) for at in columns.values()]
+        return [*("—" if np.isnan(v) else shown(v) for v in values),
+                *(in_ulps(of["ulps"].get((*call, large, data))) for data in frontier.SETS)]
 
-    def cells(call: str) -> list[str]:
-        times = [of["time_median_s"].get((call, *at)) for at in ((small, "random"), (large, "random"), (large, "spread"))]
-        errors = [of["ulps"].get((call, large, dataset)) for dataset in frontier.SETS]
-        return [*map(microseconds, times), *map(in_ulps, errors)]
+    return markdown([*corner, *columns, "ulp, random", "spread", "ill-conditioned"],
+                    [[*[name, kind][:len(corner)], *cells(call, kind)] for call, name in calls.items()
+                     for kind in frontier.TYPES if (call, kind) in there], "l" * len(corner) + 6 * "r")
 
-    exponents = [int(n).bit_length() - 1 for n in (small, large)]
-    return markdown([kind, f"us, 2^{exponents[0]}", f"2^{exponents[1]}", "of spread data", "ulp, random", "spread",
-                     "ill-conditioned"],
-                    [[frontier.CALLS[call][0], *cells(call)] for call in frontier.CALLS if (points["call"] == call).any()],
-                    "l" + 6 * "r")
+
+def power(n: int) -> str:
+    return f"2^{int(n).bit_length() - 1}"
 
 
 # Page, the table's name, and what makes it.
@@ -305,23 +297,12 @@ def with_table(page: str, name: str, text: str, where: str = "README.md") -> str
 # ---------------------------------------------------------------------------------------------- the pictures
 
 
-def comparison_picture(folder: Path):
-    from figures import speedup
-
-    return speedup.draw(rs.read_results(folder), TYPE)
-
-
-def picture(name: str):
-    """What draws that figure. Its module, and matplotlib, are loaded then alone."""
-    return lambda folder: importlib.import_module(f"figures.{name}").draw(rs.Results(folder))
-
-
-# What draws each picture, and from which files.
-PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "catalog.csv", "machine.json")),
-            "docs/tuned.png": (picture("tuned"), ("tuned.csv", "machine.json")),
-            "docs/peers.png": (picture("peers"), ("peers.csv",)),
-            "docs/frontier.png": (picture("frontier"), ("frontier.csv", "frontier-python.csv")),
-            "docs/exact.png": (picture("exact"), ("frontier.csv",))}
+# What draws each picture, of which type, and from which files.
+PICTURES = {"docs/comparison.png": (figures.speedup, (TYPE,), ("comparison.csv", "catalog.csv", "machine.json")),
+            "docs/tuned.png": (figures.tuned, (), ("tuned.csv", "machine.json")),
+            "docs/peers.png": (figures.peers, (), ("peers.csv",)),
+            "docs/frontier.png": (frontier, (), ("frontier.csv", "frontier-python.csv")),
+            "docs/exact.png": (figures.exact, (), ("frontier.csv",))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:
@@ -353,12 +334,13 @@ def main(arguments: list[str] | None = None) -> int:
             written.append(page)
             if not options.check:
                 (options.root / page).write_text(new, encoding="utf-8")
-    for picture, (draw, files) in PICTURES.items():
+    for picture, (figure, of, files) in PICTURES.items():
         source = source_of(options.results, files)
         if drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:
-                draw(options.results).savefig(options.root / picture, metadata={"Software": None, SOURCE_KEY: source})
+                figure.draw(rs.Results(options.results), *of).savefig(
+                    options.root / picture, metadata={"Software": None, SOURCE_KEY: source})
     if written and options.check:
         print(f"{', '.join(written)}: not what the results give: run python tools/summary.py", file=sys.stderr)
     elif written:

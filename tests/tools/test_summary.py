@@ -100,7 +100,7 @@ def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
 def test_a_picture_of_other_results_or_none_is_noticed(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(summary, "TABLES", ())
     files = "comparison.csv", "machine.json"
-    monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.comparison_picture, files)})
+    monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.figures.speedup, (summary.TYPE,), files)})
     results = shutil.copytree(folder, tmp_path / "results")
     arguments = ["--root", str(tmp_path), "--results", str(results)]
     assert summary.main([*arguments, "--check"]) == 1 and not (tmp_path / "p.png").exists()
