@@ -5,7 +5,7 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from drawn import axes_of, legible_and_inside, line, texts
+from drawn import axes_of, line, texts
 from synthetic import GPU, LIMITS, catalog_rows, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 
 import results as rs
@@ -86,13 +86,9 @@ def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(unusual):
     assert "1 refused, 1 wrong" in texts(unusual)
 
 
-def test_page_locked_memory_doubles_no_line(drawn):
-    # twopass/template-unrolled and unroll/unroll8-template have it; no document does.
-    for figure in drawn.values():
-        assert "pinned" not in texts(figure) and "page-locked" not in texts(figure)
-
-
 def test_modes_are_never_mixed_unsaid(drawn):
+    # twopass/template-unrolled and unroll/unroll8-template have page-locked memory, too; no document does.
+    assert "pinned" not in texts(drawn["throughput"]) and "page-locked" not in texts(drawn["throughput"])
     titles = {a.get_gid(): a.get_title(loc="left") for a in drawn["throughput"].axes}
     assert "device part only" in titles["throughput:squares"] and "device part only" in titles["throughput:unroll"]
     for group in ("twopass", "levels", "multiblock"):
@@ -107,20 +103,11 @@ def test_l2_and_the_documents_own_size_are_marked(drawn):
         t.get_text() for legend in drawn["throughput"].legends for t in legend.get_texts()}
 
 
-def test_where_no_read_ceiling_was_measured_there_is_no_figure(tmp_path):
-    rows = [r | dict(read_time_s="", launch_floor_s="") for r in gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)]
-    assert throughput.draw(read(tmp_path / "m", rows), "f32") is None
-
-
 # ----------------------------------------------------------------------------------------------- limits
 
 
-@pytest.fixture
-def limits_figure(drawn):
-    return drawn["limits"]
-
-
-def test_limits_show_every_state_that_has_a_read_ceiling(limits_figure):
+def test_limits_show_every_state_that_has_a_read_ceiling(drawn):
+    limits_figure = drawn["limits"]
     for gid in ("rate", "time", "share"):
         shown = {l.get_label() for l in axes_of(limits_figure, f"limits:{gid}").get_lines()}
         shown |= {c.get_label() for c in axes_of(limits_figure, f"limits:{gid}").containers}
@@ -138,17 +125,9 @@ def test_limits_show_every_state_that_has_a_read_ceiling(limits_figure):
     assert set(floors[:, 1]) == {1e6 * floor}
     xy, intervals = line(axes_of(limits_figure, "limits:share"), "device warm")
     assert intervals[0].get_segments()[0][0][1] == pytest.approx(1 / 1.1 / 1.01)  # the interval of CUB's time
-
-
-def test_limits_name_their_lines_and_count_what_was_refused(limits_figure):
     said = texts(limits_figure)
     assert "theoretical peak, 5.00 TB/s" in said and "n that fills L2, 50 MiB" in said
     assert "Points not drawn: 21 refused." in said and "graph replay, L2 cold and clean" in said
-
-
-def test_limits_without_a_read_ceiling_are_no_figure(tmp_path):
-    rows = [r | dict(read_time_s="", share_of_read_ceiling="") for r in limits_rows(SIZES)]
-    assert limits.draw(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=rows)) is None
 
 
 # --------------------------------------------------------------------------------------------------- CPU
@@ -181,36 +160,21 @@ def test_cpu_figure_shows_loops_by_level_and_each_librarys_fastest(drawn):
     assert {l.partition(" ")[2] for l in labels if l.startswith("host/")} == {"-O3 -ffast-math"}
 
 
-def test_nothing_to_draw_is_no_figure(results, tmp_path):
-    assert throughput.draw(results, "f64") is None
-    assert cpu.draw(results, "f64") is None
+def test_without_a_read_ceiling_or_rows_of_the_type_there_is_no_figure(results, tmp_path):
+    without = dict(read_time_s="", launch_floor_s="", share_of_read_ceiling="")
+    r = read(tmp_path / "m", [r | without for r in gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)],
+             limits=[r | without for r in limits_rows(SIZES)])
+    assert throughput.draw(r, "f32") is limits.draw(r) is throughput.draw(results, "f64") is cpu.draw(results, "f64") is None
 
 
 # ------------------------------------------------------------------------------------------------- looks
 
 
-def test_text_is_legible_in_print_and_inside_the_figure(drawn):
-    legible_and_inside(drawn)
-
-
 def test_legends_cover_no_data_and_not_each_other(drawn):
     for name, figure in drawn.items():
-        legends = [l for l in figure.legends] + [l for a in figure.axes if (l := a.get_legend())]
-        assert legends, name
-        boxes = [l.get_window_extent() for l in legends]
-        for box in boxes:
-            for axes in figure.axes:
-                assert not box.overlaps(axes.get_window_extent()), name
-        for i, box in enumerate(boxes):
-            assert not any(box.overlaps(other) for other in boxes[i + 1:]), name
-
-
-def test_lines_can_be_told_apart_without_colour():
-    looks = [style.line_style(v, s) for v in range(9) for s in range(3)]
-    assert len({(str(l["marker"]), str(l["linestyle"])) for l in looks}) == len(looks)
-    # and past nine variants, by hollow markers
-    more = [style.line_style(v, 0) for v in range(18)]
-    assert len({(l["marker"], l["markerfacecolor"]) for l in more}) == 18
+        boxes = [l.get_window_extent() for l in [*figure.legends, *(a.get_legend() for a in figure.axes)] if l]
+        others = [a.get_window_extent() for a in figure.axes]
+        assert boxes and not any(box.overlaps(o) for k, box in enumerate(boxes) for o in [*others, *boxes[k + 1:]]), name
 
 
 def test_files_are_vector_pdf_and_png_and_the_same_each_time(tmp_path):

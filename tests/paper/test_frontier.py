@@ -56,11 +56,12 @@ def test_units_are_those_of_the_elements_type(tmp_path):
 
 
 def test_an_unknown_sum_keeps_its_name_and_others_sizes_and_failures_are_left_out(tmp_path):
-    rows = [*ROWS, row("mine/first-idea", 1.0, 3), row("cub/sum", 1.0, 5, n=2**10),
-            row("thrust/reduce", 1.0, 5) | dict(status="wrong")]
+    rows = [*ROWS, *(r | dict(dataset="spread") for r in ROWS), row("mine/first-idea", 1.0, 3),
+            row("cub/sum", 1.0, 5, n=4 * N), row("thrust/reduce", 1.0, 5) | dict(status="wrong")]
     figure = frontier.draw(folder_of(tmp_path / "m", rows))
     assert "mine/first-idea" in texts(figure) and "thrust" not in texts(figure)
-    assert len(line(axes_of(figure, "frontier:f32:random"), "cub/sum")[0]) == 1
+    # It is of the size with all kinds of data.
+    assert line(axes_of(figure, "frontier:f32:random"), "cub/sum")[0].tolist() == [[pytest.approx(1.0), pytest.approx(80)]]
 
 
 def called(call: str, mode: str, speedup: float, ulps: float, **more) -> dict:
@@ -90,16 +91,11 @@ def test_sums_called_from_python_stand_where_they_are_beside_cub(tmp_path):
     assert line(axes, "cub/sum")[0].tolist() == [[pytest.approx(1), pytest.approx(80)]]  # drawn once, by its device time
 
 
-def test_sums_called_from_python_have_a_folder_of_their_own_beside(tmp_path):
-    folder_of(tmp_path / "m", ROWS)
-    synthetic.write_folder(tmp_path / "card-frontier-python", **{"frontier-python": FROM_PYTHON})
-    assert "torch.sum" in texts(frontier.draw(rs.Results(tmp_path / "m")))
-
-
-def test_without_times_there_is_no_figure_and_a_folder_of_its_own_is_found(tmp_path):
+def test_folders_of_their_own_are_found_and_without_times_there_is_no_figure(tmp_path):
     here = rs.Results(synthetic.write_folder(tmp_path / "m"))
     folder_of(tmp_path / "card-frontier", ROWS)
-    assert frontier.draw(here) is not None
+    synthetic.write_folder(tmp_path / "card-frontier-python", **{"frontier-python": FROM_PYTHON})
+    assert "torch.sum" in texts(frontier.draw(here))
     assert frontier.draw(folder_of(tmp_path / "sim", [row("cub/sum", 1, 1) | dict(device="sim", time_median_s="")])) is None
 
 
@@ -116,9 +112,3 @@ def test_the_same_bits_are_drawn_over_sizes_for_each_way_of_timing(tmp_path):
         assert line(axes, "cub@ gpu_to_gpu")[0].tolist() == [[n, pytest.approx(0.5)] for n in (2**10, 2**20, 2**28)]
         assert line(axes, "exact/sum")[0][:, 1].tolist() == [pytest.approx(1 / 1.1)] * 3
     assert exact.draw(folder_of(tmp_path / "two", [r for r in rows if r["n"] != 2**10])) is None
-
-
-def test_the_frontier_is_of_the_size_with_all_kinds_of_data(tmp_path):
-    rows = [*ROWS, *(r | dict(dataset="spread") for r in ROWS), row("cub/sum", 1.5, 80, n=4 * N)]
-    axes = axes_of(frontier.draw(folder_of(tmp_path / "m", rows)), "frontier:f32:random")
-    assert line(axes, "cub/sum")[0].tolist() == [[pytest.approx(1.0), pytest.approx(80)]]

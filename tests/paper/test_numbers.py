@@ -97,13 +97,9 @@ def test_macros_are_found_over_lines_and_written_once(made, tmp_path):
                        r"\expandafter\def\csname numbers:gain::gain\endcsname{1.50}"]
 
 
-def test_results_of_another_machine_say_so_on_the_first_page(made):
+def test_results_of_another_machine_and_a_sentence_that_is_no_longer_true_are_said_on_the_first_page(made, monkeypatch):
     assert r"\id{m}" in numbers.note(made.results)
-
-
-def test_a_sentence_that_is_no_longer_true_says_so(made, monkeypatch):
-    folder = made.results.folder
-    renamed = rs.Results(folder.rename(folder.with_name("nvidia-h200")))
+    renamed = rs.Results(made.results.folder.rename(made.results.folder.with_name("nvidia-h200")))
     for holds in (True, False):
         monkeypatch.setattr(numbers, "facts", lambda: [Fact(PAPER, "Adding up an array is the first", str(holds))])
         assert (numbers.note(renamed) == "") == holds

@@ -1,6 +1,5 @@
 """The figure and the tables of the project's own sum, of planted rows; nothing without them."""
 
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -39,37 +38,28 @@ def test_the_figure_has_each_type_in_each_way(drawn):
 
 
 def test_both_are_beside_the_read_ceiling(drawn, folder):
-    table = rs.Results(folder).experiment("tuned")
+    table = rs.where_is(rs.Results(folder).experiment("tuned"), element_type="f32", timing_mode="device",
+                        cache_state="cold_dirty", offset_elements=0).set_index(["variant", "n"])["share_of_read_ceiling"]
     for variant, label in (("tuned/sum", "tuned"), ("cub/sum", "CUB")):
-        rows = table[(table["variant"] == variant) & (table["element_type"] == "f32") & (table["timing_mode"] == "device")
-                     & (table["cache_state"] == "cold_dirty") & (table["offset_elements"] == 0)].set_index("n")
         xy, _ = line(axes_of(drawn, "share:f32"), label)
-        assert len(xy) == 3 and {x: y for x, y in xy} == {n: rows["share_of_read_ceiling"][n] for n, _ in xy}
+        assert len(xy) == 3 and all(table[variant, n] == share for n, share in xy)
 
 
-def test_sizes_that_were_drawn_are_not_joined(drawn):
-    axes = axes_of(drawn, "speedup:i32")
-    joined = {c.get_label(): c[0].get_linestyle() for c in axes.containers}
-    assert joined["warm"] == "-" and joined[f"warm, {figure.DRAWN}"] == "None"
-
-
-def test_intervals_that_reach_below_1_are_counted(drawn, folder, tmp_path):
+def test_intervals_that_reach_below_1_are_counted(drawn, tmp_path):
     assert "None of " in texts(drawn) and " intervals reaches below 1." in texts(drawn)
-    there = shutil.copytree(folder, tmp_path / "synthetic")
     rows = synthetic.tuned_rows(SIZES[:1], ("f32",))
     rows = [r | dict(speedup=0.5, speedup_ci_low=0.4, speedup_ci_high=1.1) if r["timing_mode"] == "graph" and r["variant"] == "tuned/sum"
             else r for r in rows]
-    synthetic.write_csv(there / "tuned.csv", rows)
-    drawn = figure.draw(rs.Results(there))
+    drawn = figure.draw(rs.Results(synthetic.write_folder(tmp_path / "m", tuned=rows)))
     assert "1 of 5 intervals reaches below 1, the farthest to 0.4000 (f32, graph replay, L2 warm, n = $2^{12}$); none lies below it as a whole." in texts(drawn)
 
 
-def test_what_was_not_measured_is_not_drawn(folder, tmp_path):
-    there = shutil.copytree(folder, tmp_path / "synthetic")
-    synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"])
-    assert [a.get_gid() for a in figure.draw(rs.Results(there)).axes] == ["speedup:f32", "share:f32"]
-    synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"])
-    assert figure.draw(rs.Results(there)) is None
+def test_what_was_not_measured_is_not_drawn(tmp_path):
+    graphs = [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"]
+    drawn = figure.draw(rs.Results(synthetic.write_folder(tmp_path / "graphs", tuned=graphs)))
+    assert [a.get_gid() for a in drawn.axes] == ["speedup:f32", "share:f32"]
+    of_cub = [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"]
+    assert figure.draw(rs.Results(synthetic.write_folder(tmp_path / "cub", tuned=of_cub))) is None
 
 
 GOALS = """goal,what,quantity,element_type,timing_mode,cache_state,demanded,measured,low,high,points,at,at_n,verdict,set

@@ -227,11 +227,3 @@ def test_bad_input_is_one_line_before_anything_is_done(project, arguments, told)
     done = project.run(*arguments)
     assert done.returncode == 1 and told in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
     assert not (project.folder / "out").exists() and not project.calls("apt-get")
-
-
-def test_a_committed_csv_that_lacks_a_column_is_one_line(project):
-    path = project.committed / "other" / "contrasts.csv"
-    path.write_text(path.read_text().replace("ci_low", "low"))
-    done = project.run("--machine", "other")
-    assert done.returncode == 1
-    assert "contrasts.csv lacks the column ci_low: run `reductio summarize FOLDER --cpu-results FOLDER` again" in done.stderr

@@ -99,12 +99,10 @@ def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
 
 def test_a_picture_of_other_results_or_none_is_noticed(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(summary, "TABLES", ())
-    files = "comparison.csv", "machine.json"
-    monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.figures.speedup, (summary.TYPE,), files)})
+    monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.figures.speedup, (summary.TYPE,), ("comparison.csv",))})
     results = shutil.copytree(folder, tmp_path / "results")
     arguments = ["--root", str(tmp_path), "--results", str(results)]
-    assert summary.main([*arguments, "--check"]) == 1 and not (tmp_path / "p.png").exists()
-    assert summary.main(arguments) == 0 and summary.main([*arguments, "--check"]) == 0
+    assert [summary.main(a) for a in ([*arguments, "--check"], arguments, [*arguments, "--check"])] == [1, 0, 0]
     lines = (results / "comparison.csv").read_text().splitlines(keepends=True)
     (results / "comparison.csv").write_text("".join(lines[:1] + lines[2:]))  # without one point
     assert summary.main([*arguments, "--check"]) == 1
