@@ -2,7 +2,7 @@
 
     \\ratio{NAME}  \\ratio[N]{NAME}     a contrast of contrasts.json with its interval, at its first size or at N
     \\gain{NAME}                       the same without the interval
-    \\seconds{NAME}  \\rate{NAME}       a contrast of one point: its time or cycles, the input's bytes over its time
+    \\seconds{NAME}                   a contrast of one point: its time or cycles
     \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: median, min, max or
                                       sum of several, and percent of a share: \\cell[min,percent]{...}
     \\rows{FILE}{WHERE}                how many rows; \\rows[COLUMN]{FILE}{WHERE}, how many values of a column
@@ -30,7 +30,7 @@ from text import latex
 
 SOURCE = Path(__file__).resolve().parents[1] / "main.tex"
 ABSENT = r"\emph{not measured}"
-ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "rate": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1}
+ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1}
 COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
 
@@ -85,10 +85,6 @@ class Numbers:
         value = self.contrast(which, name, "one").value
         cycles = contrasts.asked()[name].group["timing_mode"] == "clock"
         return latex.count(round(value)) + " cycles" if cycles else latex.time(value)
-
-    def rate(self, which: str, name: str) -> str:
-        c = self.contrast(which, name, "one")
-        return latex.bandwidth(c.n * rs.ELEMENT_BYTES[c.element_type] / c.value)
 
     # -------------------------------------------------------------------------------------------------- files
 
