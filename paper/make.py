@@ -24,7 +24,6 @@ with needed_by("make.py: error: it"):
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
 DEFAULT_OUT = ROOT / "paper" / "generated"
-TYPES = ("f32", "i32", "f64")
 
 
 def shown(path: Path) -> str:
@@ -39,26 +38,13 @@ def numbers_in_paper() -> dict[str, int]:
     return {name: k for k, name in enumerate(re.findall(r"^\\generatedfigure\{([^}]*)\}", text, re.M), 1)}
 
 
-# Of each figure its module, what it shows of each type, and the files that it is drawn from, without the first of which
-# there is none.
-OF_EACH_TYPE = {"throughput-device": (throughput, "comparison"), "speedup": (speedup, "comparison"), "cpu": (cpu, "cpu")}
+# Of each figure its module and the files that it is drawn from, without the first of which there is none.
 FIGURES = {"limits": (limits, "limits"), "index": (index, "index"), "ladders": (ladders, "contrasts"),
            "levels": (levels, "contrasts"), "grid": (grid, "multiblock"), "latency": (latency, "contrasts"),
            "ablation": (ablation, "contrasts"), "accuracy": (accuracy, "accuracy"),
            "frontier": (frontier, "frontier frontier-python"), "exact": (exact, "frontier"), "peers": (peers, "peers"),
-           "tuned": (tuned, "tuned"), "releases": (releases, "releases")}
-
-
-def planned(results) -> list[tuple]:
-    """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
-    plan = {name: (module, (), files) for name, (module, files) in FIGURES.items()}
-    plan |= {f"{name}-{kind}": (module, (kind,), files)
-             for kind in TYPES for name, (module, files) in OF_EACH_TYPE.items()}
-    numbers = numbers_in_paper()
-    return [(f"fig{numbers[name]:02}-{name}" if name in numbers else f"more-{name}", module, arguments,
-             [results.file(f"{file}.csv") for file in files.split()])
-            for name in sorted(plan, key=lambda name: (numbers.get(name, 99), name))
-            for module, arguments, files in [plan[name]]]
+           "tuned": (tuned, "tuned"), "releases": (releases, "releases"), "speedup-f32": (speedup, "comparison"),
+           "throughput-device-f32": (throughput, "comparison"), "cpu-f32": (cpu, "cpu")}
 
 
 def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
@@ -66,19 +52,20 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     for old in (*out.glob("fig[0-9][0-9]-*"), *out.glob("more-*")):  # of another results folder, perhaps
         if old.suffix in style.KINDS:
             old.unlink()
-    written, told = [], []
-    for name, module, arguments, sources in planned(results):
-        short = name.partition("-")[2]
+    written, told, numbers = [], [], numbers_in_paper()
+    for short in sorted(FIGURES, key=lambda name: (numbers.get(name, 99), name)):
+        name = f"fig{numbers[short]:02}-{short}" if short in numbers else f"more-{short}"
+        module, files = FIGURES[short]
+        sources = [results.file(f"{file}.csv") for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
-        figure = module.draw(results, *arguments) if sources[0].exists() else None
+        figure = module.draw(results) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
             print(f"  {short}: not drawn, {lacking}")
             continue
         written += style.save(figure, out, name)
         print(f"  {short}: drawn" + (f"; {lacking}" if absent else ""))
-        shows = ", ".join(arguments).replace("_", " ") + (": " if arguments else "")
-        shows += " ".join(module.__doc__.split()).partition(". ")[0].rstrip(".")
+        shows = " ".join(module.__doc__.split()).partition(". ")[0].rstrip(".")
         told.append(f"| `figures/{name}` | {shows} | {', '.join(s.name for s in sources if s.exists())} |")
     return written, told
 

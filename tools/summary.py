@@ -297,12 +297,12 @@ def with_table(page: str, name: str, text: str, where: str = "README.md") -> str
 # ---------------------------------------------------------------------------------------------- the pictures
 
 
-# What draws each picture, of which type, and from which files.
-PICTURES = {"docs/comparison.png": (figures.speedup, (TYPE,), ("comparison.csv", "catalog.csv", "machine.json")),
-            "docs/tuned.png": (figures.tuned, (), ("tuned.csv", "machine.json")),
-            "docs/peers.png": (figures.peers, (), ("peers.csv",)),
-            "docs/frontier.png": (frontier, (), ("frontier.csv", "frontier-python.csv")),
-            "docs/exact.png": (figures.exact, (), ("frontier.csv",))}
+# What draws each picture, and from which files.
+PICTURES = {"docs/comparison.png": (figures.speedup, ("comparison.csv", "catalog.csv", "machine.json")),
+            "docs/tuned.png": (figures.tuned, ("tuned.csv", "machine.json")),
+            "docs/peers.png": (figures.peers, ("peers.csv",)),
+            "docs/frontier.png": (frontier, ("frontier.csv", "frontier-python.csv")),
+            "docs/exact.png": (figures.exact, ("frontier.csv",))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:
@@ -334,12 +334,12 @@ def main(arguments: list[str] | None = None) -> int:
             written.append(page)
             if not options.check:
                 (options.root / page).write_text(new, encoding="utf-8")
-    for picture, (figure, of, files) in PICTURES.items():
+    for picture, (figure, files) in PICTURES.items():
         source = source_of(options.results, files)
         if drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:
-                figure.draw(rs.Results(options.results), *of).savefig(
+                figure.draw(rs.Results(options.results)).savefig(
                     options.root / picture, metadata={"Software": None, SOURCE_KEY: source})
     if written and options.check:
         print(f"{', '.join(written)}: not what the results give: run python tools/summary.py", file=sys.stderr)

@@ -47,7 +47,7 @@ def busy_note(rows: pd.DataFrame) -> str:
             "long as the fastest call.")
 
 
-def draw(results: rs.Results, element_type: str):
+def draw(results: rs.Results, element_type: str = "f32"):
     """CPU baselines: left the host loops by optimisation level at the largest common size, right by n the fastest call of
     each group."""
     every = cpu_series(results, element_type)

@@ -97,7 +97,7 @@ def draw_times(axes, base: rs.Series, harness, mode: str) -> list:
     return ends
 
 
-def draw(results: rs.Results, element_type: str, n: int = 2**28):
+def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     """None where the results hold no times of CUB and another call of this type."""
     lines = fastest_of_each(results, element_type, n)
     modes = [mode for mode in WHOLE if any(s.mode == mode for _, s, _ in lines)]

@@ -66,7 +66,7 @@ class Panel:
         return [(n, max(v, low), self.names[name], self.looks[name]["color"]) for name, (n, v) in at.items()]
 
 
-def draw(results: rs.Results, element_type: str):
+def draw(results: rs.Results, element_type: str = "f32"):
     """None where the results hold nothing of this type."""
     panels = [Panel(results, group, element_type) for group in rs.groups(results.comparison, *rs.KERNELS)]
     panels = [p for p in panels if any(s.kind != "library" for s, *_ in p.lines)]

@@ -46,7 +46,6 @@ def make_paper(results: Path, out: Path, cpu: Path | None = None) -> dict:
         return save(plt.figure(figsize=figure.get_size_inches()), out, name, (".pdf",))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(make, "TYPES", ("f32",))
         patch.setattr(style, "save", blank)
         make.make(results, out, cpu)
     return drawn

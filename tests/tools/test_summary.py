@@ -99,7 +99,7 @@ def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
 
 def test_a_picture_of_other_results_or_none_is_noticed(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(summary, "TABLES", ())
-    monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.figures.speedup, (summary.TYPE,), ("comparison.csv",))})
+    monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.figures.speedup, ("comparison.csv",))})
     results = shutil.copytree(folder, tmp_path / "results")
     arguments = ["--root", str(tmp_path), "--results", str(results)]
     assert [summary.main(a) for a in ([*arguments, "--check"], arguments, [*arguments, "--check"])] == [1, 0, 0]
