@@ -98,14 +98,14 @@ def packages(tmp_path):
     play("id", "echo 1000")
     play("sleep", 'echo "$*" >>slept')
 
-    def run(*entries, root=False, sudo=False, function="packages", apt_get=""):
+    def run(*entries, root=False, sudo=False, apt_get=""):
         play("apt-get", f'echo "$*" >>apt-calls\n{apt_get}')
         if root:
             play("id", "echo 0")
         if sudo:
             play("sudo", '[[ $1 != -n ]] || shift\n"$@"')
         words = " ".join(f"'{entry}'" for entry in entries)
-        done = subprocess.run(["bash", "-c", f'source tools/steps.sh && {function} {words}; echo "$? $did"'],
+        done = subprocess.run(["bash", "-c", f'source tools/steps.sh && packages {words}; echo "$? $did"'],
                               env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}, cwd=tmp_path,
                               capture_output=True, text=True)
         calls = tmp_path / "apt-calls"
@@ -138,12 +138,6 @@ def test_it_waits_two_minutes_while_another_program_holds_apts_lock(packages, he
     assert done.stdout.splitlines()[-1].startswith(code + " ") and len(calls) == tries + (code == "0")
     assert done.stdout.count("another program holds apt's lock; waiting up to two minutes for it\n") == (tries > 1)
     assert ("another program still holds apt's lock; let it end, then start this again" in done.stderr) == (tries == 60)
-
-
-def test_without_a_browser_its_tests_are_skipped_and_nothing_fails(packages):
-    """Whether or not this machine has one."""
-    done, _ = packages(function="browser_packages")
-    assert done.stdout.startswith(("0 left out: tests of the report", "0 reused: ")) and done.stderr == ""
 
 
 @pytest.mark.parametrize("script", ["check", "reproduce"])
