@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import contrasts
+import contrasts  # for queries, as speeds()
 import results as rs
 from figures.frontier import points_of
 from figures.index import speeds
@@ -226,6 +226,10 @@ def example(d: rs.Results, variant: str) -> list[float]:
     """The time of CUB and the speedup, of the example of `compare`."""
     r = d.row("compare-example", variant=variant, n=2**28)
     return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
+
+
+def selftest(d: rs.Results) -> dict:
+    return json.loads((d.folder / "selftest.json").read_text(encoding="utf-8"))
 
 
 def runs(d: rs.Results, experiment: str) -> list[dict]:
