@@ -8,6 +8,7 @@ and counts as the tests in there.
 import pathlib
 import sys
 import xml.etree.ElementTree as xml
+from collections import Counter
 
 
 def outcome(case: xml.Element) -> str:
@@ -23,30 +24,19 @@ def outcome(case: xml.Element) -> str:
     return "skipped" if started else "failed"
 
 
-def count(cases) -> dict[str, int]:
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for case in cases:
-        counts[outcome(case)] += 1
-    return counts
-
-
-def tally(folder: pathlib.Path) -> tuple[dict[str, int], list[str]]:
-    """The counts, and the names of what failed."""
-    total, failed = {"passed": 0, "failed": 0, "skipped": 0}, []
+def tally(folder: pathlib.Path) -> tuple[Counter, list[str]]:
+    """The counts by outcome, and the names of what failed."""
+    total, failed = Counter(), []
     for case in xml.parse(folder / "junit.xml").iter("testcase"):
-        counts, names = count([case]), [case.get("name")]
-        inner = folder / f"{case.get('name')}.xml"
+        name = case.get("name")
+        found, inner = [(name, outcome(case))], folder / f"{name}.xml"
         if inner.exists():
-            cases = list(xml.parse(inner).iter("testcase"))
-            counts_inside = count(cases)
+            inside = [(f"{name}: {one.get('name')}", outcome(one)) for one in xml.parse(inner).iter("testcase")]
             # A run that failed without a failing test (a file that cannot be read, no test at all) stays a failure.
-            if counts["failed"] <= counts_inside["failed"]:
-                counts = counts_inside
-                names = [f"{case.get('name')}: {one.get('name')}" for one in cases if outcome(one) == "failed"]
-        if counts["failed"]:
-            failed += names
-        for key in total:
-            total[key] += counts[key]
+            if found[0][1] != "failed" or "failed" in (of for _, of in inside):
+                found = inside
+        total.update(of for _, of in found)
+        failed += [one for one, of in found if of == "failed"]
     return total, failed
 
 
@@ -54,4 +44,4 @@ if __name__ == "__main__":
     totals, failures = tally(pathlib.Path(sys.argv[1]))
     for name in failures:
         print(f"        FAILED {name}", file=sys.stderr)
-    print(*totals.values())
+    print(*(totals[of] for of in ("passed", "failed", "skipped")))
