@@ -47,6 +47,10 @@ def microseconds(seconds: float) -> str:
     return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
 
 
+def power(n: int) -> str:
+    return f"2^{int(n).bit_length() - 1}"
+
+
 def with_interval(value: float, low: float, high: float) -> str:
     """"0.572 [0.570, 0.574]", "408,924 [399,450, 417,473]"."""
     digits = 3 if value < 2 else 2 if value < 10 else 1 if value < 1000 else 0
@@ -115,7 +119,7 @@ def claims(folder: Path) -> str:
         large, at_large = vd.with_tests(results.verdicts, claim["id"], vd.AT_LARGE)
         others, why = [], first["reason"]
         if large is not None:
-            size = f"2^{int(large['n']).bit_length() - 1}"
+            size = power(large["n"])
             others.append(f"at {size}: {large['verdict']}")
             if first["verdict"] == large["verdict"] == vd.MIXED:  # each size says where it holds
                 why += f". At {size}: {large['reason']}"
@@ -199,7 +203,7 @@ def times_of_peers(folder: Path, corner: str, columns: list[tuple[str, int]]) ->
         return times[variant, "end_to_end", TYPE, 2**16]
 
     names = sorted(set(table["variant"]), key=lambda v: (v not in ("tuned/sum", "cub/sum"), of_f32(v)))
-    words = [(f"2^{n.bit_length() - 1}" if len({n for _, n in columns}) > 1 else kind) for kind, n in columns]
+    words = [(power(n) if len({n for _, n in columns}) > 1 else kind) for kind, n in columns]
     return markdown([corner, *(f"kernels, {w}" if i == 0 else w for i, w in enumerate(words)),
                      *(f"call, {w}" if i == 0 else w for i, w in enumerate(words))],
                     [[f"`{v}`" + (" from C++" if v in ("cub/sum", "tuned/sum") else ""),
@@ -215,7 +219,6 @@ def in_ulps(value: float | None) -> str:
     return f"{value:.2g}" if value < 100 else f"10^{np.log10(value):.0f}"
 
 
-NOT_MEASURED = "*Not measured yet.*"
 OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f64", "python/fsum": "math.fsum",
           "xsum/sum": "xsum", "exact/cpu": "`exact/cpu`"}
 
@@ -237,10 +240,8 @@ def errors_of_doubles(folder: Path) -> str:
 def errors_from_python(folder: Path) -> str:
     """Error against CUB's speed of sums that Python users call on a GPU."""
     results = rs.Results(folder)
-    table, beside = results.experiment("frontier-python"), results.experiment("frontier")
-    if table is None or beside is None:
-        return NOT_MEASURED
-    points = frontier.points_from_python(table, frontier.points_of(beside))
+    points = frontier.points_from_python(results.experiment("frontier-python"),
+                                         frontier.points_of(results.experiment("frontier")))
     small, large = points["n"].min(), points["n"].max()
     speeds = {f"CUB's speed, {power(small)}": (small, "random"), power(large): (large, "random")}
     return errors(points, ["from Python", "elements"], {c: of[0] for c, of in frontier.CALLS.items()}, speeds, "speedup",
@@ -250,8 +251,6 @@ def errors_from_python(folder: Path) -> str:
 def errors_on_cpu(folder: Path) -> str:
     """Error against time on a CPU, of 2^20 elements, beside the exact sum by all its threads."""
     table = rs.Results(folder).experiment("frontier-python-cpu")
-    if table is None:
-        return NOT_MEASURED
     times = {"ms, random": (2**20, "random"), "spread": (2**20, "spread")}
     return errors(frontier.with_errors(table, device="cpu", n=2**20), ["on the CPU", "elements"], OF_CPU, times,
                   "time_median_s", lambda seconds: f"{1e3 * seconds:.2g}")
@@ -272,10 +271,6 @@ def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], colum
     return markdown([*corner, *columns, "ulp, random", "spread", "ill-conditioned"],
                     [[*[name, kind][:len(corner)], *cells(call, kind)] for call, name in calls.items()
                      for kind in frontier.TYPES if (call, kind) in there], "l" * len(corner) + 6 * "r")
-
-
-def power(n: int) -> str:
-    return f"2^{int(n).bit_length() - 1}"
 
 
 # Page, the table's name, and what makes it.
