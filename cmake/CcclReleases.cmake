@@ -3,7 +3,7 @@
 # reductio_cccl_headers(RELEASE DIR WHY): where the headers of a release of the list are, or why they are not there.
 # Wheels are kept in REDUCTIO_CCCL_FOLDER, which may be taken to a machine without network.
 
-set(REDUCTIO_CCCL_RELEASES "1.15.1;2.7.0;3.5.0" CACHE STRING "Releases of CUB to compile: all, none or a list")
+set(REDUCTIO_CCCL_RELEASES "3.5.0" CACHE STRING "Releases of CUB to compile: all, none or a list")
 set(REDUCTIO_CCCL_RELEASE_DIRS "" CACHE STRING "Checkouts of CCCL that are compiled as releases: NAME=DIR;NAME=DIR")
 set(REDUCTIO_CCCL_FOLDER ${PROJECT_SOURCE_DIR}/build/cccl CACHE PATH "Where the wheels of CUB's releases are kept")
 
