@@ -21,7 +21,7 @@
 ///   numbers      min, max, and C's math.h; rsqrtf, rsqrt; __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...;
 ///                __funnelshift_l, _r; __mulhi, __umulhi, __dp4a; __float_as_uint and its kin,
 ///                __double2hiint, __double2loint, __hiloint2double; __fadd_rn, sub, mul, div, __fmaf_rn, __frcp_rn,
-///                __fsqrt_rn, and of doubles __dadd_rn ..., __fma_rn
+///                __fsqrt_rn, and of doubles __dadd_rn ..., __fma_rn; __ll2float_rn, __ll2double_rn
 ///   clocks       clock64; globaltimer(): nanoseconds of the GPU's one clock
 ///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
 ///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.

@@ -710,8 +710,8 @@ struct ExactResult {
     const std::int64_t all = sum | static_cast<std::int64_t>(and_more);
     const double power = power_of_two<double>(unit);
     const bool negative_zero = added == Added::negative_zeros;
-    if (single) single[0] = negative_zero ? -0.0F : static_cast<float>(static_cast<float>(all) * power);
-    else twice[0] = negative_zero ? -0.0 : static_cast<double>(all) * power;
+    if (single) single[0] = negative_zero ? -0.0F : static_cast<float>(__ll2float_rn(all) * power);
+    else twice[0] = negative_zero ? -0.0 : __ll2double_rn(all) * power;
   }
 
  private:

@@ -103,6 +103,9 @@ __global__ void numbers(GlobalPtr<unsigned> wrong) {
   const double y = 1.0 + 1.0 / (1 << 27);
   check(__dadd_rn(__dmul_rn(y, y), -1.0) == 1.0 / (1 << 26) && __fma_rn(y, y, -1.0) > 1.0 / (1 << 26));
   check(__dsub_rn(1.0, 2.0) == -1.0);
+  const long long half_way = (1LL << 60) + (1LL << 7);
+  check(__ll2double_rn(half_way) == 0x1p60 && __ll2double_rn(-half_way - 1) == -0x1.0000000000001p60);
+  check(__ll2double_rn(half_way + (1LL << 8)) == 0x1.0000000000002p60 && __ll2float_rn((1LL << 24) + 3) == 16777220.0f);
   wrong[t] = check.wrong;
 }
 

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "device/sim/pointers.h"
@@ -95,6 +96,20 @@ constexpr double __drcp_rn(double x) { return 1 / x; }
 inline float __fsqrt_rn(float x) { return std::sqrt(x); }
 inline double __dsqrt_rn(double x) { return std::sqrt(x); }
 
+/// To nearest, ties to even, even where verify's check of chains rounds upward: it counts additions, and this is none.
+template <class T>
+constexpr T nearest_number(long long x) {
+  constexpr int digits = std::numeric_limits<T>::digits;
+  const std::uint64_t size = x < 0 ? ~static_cast<std::uint64_t>(x) + 1 : static_cast<std::uint64_t>(x);
+  const int extra = std::bit_width(size) - digits;
+  if (extra <= 0) return static_cast<T>(x);
+  const std::uint64_t units = (size + (std::uint64_t{1} << (extra - 1)) - 1 + (size >> extra & 1)) >> extra;
+  const T whole = static_cast<T>(units) * static_cast<T>(std::uint64_t{1} << extra);
+  return x < 0 ? -whole : whole;
+}
+constexpr float __ll2float_rn(long long x) { return nearest_number<float>(x); }
+constexpr double __ll2double_rn(long long x) { return nearest_number<double>(x); }
+
 /// Off by up to two units in the last place on CUDA, by as many here, but not the same ones.
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float rsqrt(float x) { return rsqrtf(x); }
@@ -134,6 +149,8 @@ using reductio::device::__funnelshift_l;
 using reductio::device::__funnelshift_r;
 using reductio::device::__hiloint2double;
 using reductio::device::__int_as_float;
+using reductio::device::__ll2double_rn;
+using reductio::device::__ll2float_rn;
 using reductio::device::__longlong_as_double;
 using reductio::device::__mulhi;
 using reductio::device::__popc;
