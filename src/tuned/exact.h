@@ -126,6 +126,14 @@ __device__ inline std::int64_t digit_of(std::int64_t sum, int place, int i) {
   return left < exact::digit_bits && left >= -2 * exact::digit_bits ? own : 0;
 }
 
+/// A digit in each lane, by a whole warp: each keeps 40 bits and hands on what is above them, up to lane `last`.
+__device__ inline std::int64_t carried(std::int64_t digit, unsigned last) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::int64_t above = __shfl_up_sync(whole_warp, digit >> exact::digit_bits, 1);
+  if (lane < last) digit &= exact::digit_mask;
+  return lane > 0 && lane <= last ? digit + above : digit;
+}
+
 /// Takes from each digit what is beyond 40 bits, but for the highest. By a whole warp.
 template <int per_lane>
 __device__ void carry_digits(std::int64_t (&digit)[per_lane]) {
@@ -672,16 +680,11 @@ struct ExactResult {
   /// float, or nearly; nothing was stored.
   __device__ bool store_row(std::int64_t digit, int base, unsigned first, unsigned last) const {
     const unsigned lane = threadIdx.x % 32;
-    const auto carry = [&](unsigned from) {  // from the lanes below
-      const bool carries = lane < from;
-      const std::int64_t above = __shfl_up_sync(whole_warp, carries ? digit >> exact::digit_bits : 0, 1);
-      digit = (carries ? digit & exact::digit_mask : digit) + (lane == 0 ? 0 : above);
-    };
-    carry(last);
+    digit = carried(digit, last);
     // The highest that is not zero keeps its sign, or a negative sum would carry -1 from lane to lane up to the last.
     const unsigned filled = __ballot_sync(whole_warp, digit != 0);
     const unsigned high = filled == 0 ? first : 31 - static_cast<unsigned>(__clz(static_cast<int>(filled)));
-    do carry(high);
+    do digit = carried(digit, high);
     while (__any_sync(whole_warp, lane < high && digit >> exact::digit_bits != 0) != 0);  // hardly ever
     const bool negative = __any_sync(whole_warp, digit < 0) != 0;
     const std::int64_t sign = !negative ? 0 : lane == high ? -1 : exact::digit_mask;  // a digit of nothing but signs
@@ -698,7 +701,7 @@ struct ExactResult {
     const auto whole = static_cast<std::int64_t>(static_cast<std::uint64_t>(upper) << room | low >> (64 - room));
     const bool more = low << room != 0 || (below & ((1u << (top - 2)) - 1)) != 0;
     const int unit = exact::lowest + exact::digit_bits * (base + top - 2) + 64 - room;
-    if (single && unit + 61 < -126) return false;
+    if (single && whole != 0 && unit + 61 < -126) return false;
     if (lane == 0) store_whole(whole, more, unit, Added::others);
     return true;
   }
@@ -812,7 +815,7 @@ class ExactFinish {
         digit += digit_of(sum.low, place, i) + digit_of(sum.above, place + exact::digit_bits, i);
       }
     }
-    if constexpr (parts > 1) digit = carried<A>(digit);
+    if constexpr (parts > 1) digit = carried(digit, A::last);
     combine<0, per_lane>(digit, true);
     return true;
   }
@@ -850,7 +853,7 @@ class ExactFinish {
       if (is_packed) digit += sums[w * packed + (lane - A::first)];
       mark |= marks[w];
     }
-    digit = carried<A>(digit);
+    digit = carried(digit, A::last);
     bool fits = (mark & 1) == 0;
     if (__any_sync(whole_warp, lane == A::last && (digit >= most_of_last || digit <= -most_of_last)) != 0) {
       if (lane == A::last) {
@@ -920,16 +923,6 @@ class ExactFinish {
       sum.above += own >> exact::digit_bits;
     }
     return {sum.low & exact::digit_mask, sum.above + (sum.low >> exact::digit_bits)};
-  }
-
-  /// A warp's packed digits, carried once; what other lanes have is lost.
-  template <class A>
-  static __device__ std::int64_t carried(std::int64_t digit) {
-    const unsigned lane = threadIdx.x % 32;
-    const std::int64_t above = digit >> exact::digit_bits, from_below = __shfl_up_sync(whole_warp, above, 1);
-    if (lane != A::last) digit &= exact::digit_mask;
-    if (lane != A::first) digit += from_below;
-    return lane >= A::first && lane <= A::last ? digit : 0;
   }
 
   template <unsigned of>
