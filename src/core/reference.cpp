@@ -378,8 +378,8 @@ std::optional<ChangedElement> ExactReference::draw_change(std::span<const std::b
   const double times = bound.worst_case ? std::min(8 * bound.factor / (1 - bound.factor), 64.0) : 64.0;
   double was = 0;
   with_element(type_, [&]<class In>(In) { was = static_cast<double>(element<In>(c.was, 0)); });
-  // Of the other sign, so that it is never nearer to what was there; squares have none. Nor is it smaller: a sum whose
-  // time depends on the sizes of numbers would be timed on data with other sizes than the data set has.
+  // Of the other sign, so that it is never nearer to what was there; squares have none. Nor is its exponent
+  // smaller: a sum whose time depends on exponents would be timed on data with others than the data set has.
   const double term = times * judged.sum_of_magnitudes + 8 * judged.underflow;
   const double least = squares ? std::sqrt(term + was * was) : std::max(term, std::abs(was) / 2);
   const int most = type_ == ElementType::f16 ? F16::max_exponent : type_ == ElementType::f64 ? 1024 : 128;

@@ -30,8 +30,9 @@
 /// tile that is wider than any window goes to bins in shared memory, element by element: floats to doubles of their
 /// lane, others in pieces to integers of their warp.
 ///
-/// A sum by a single block with one tile a warp needs no digits: if all warps have the same window, their integers are
-/// added up and rounded by one conversion. Large inputs are read by dynamic scheduling, as tuned/reading.h has it.
+/// If all warps of a block have the same window, and none has flushed, their integers are added up first. Of a single
+/// block with one tile a warp one conversion then rounds them; of several, or of more tiles, they become digits once.
+/// Not so of moments and squares of doubles. Large inputs are read by dynamic scheduling, as tuned/reading.h has it.
 ///
 /// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
 /// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word. Of moments

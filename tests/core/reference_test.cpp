@@ -411,9 +411,9 @@ TEST(ChangedElement, is_no_smaller_than_what_it_replaces) {
   std::mt19937_64 random(1);
   for (const Operation op : {Operation::sum, Operation::sum_of_squares})
     for (const ElementType type : {ElementType::f32, ElementType::f64})  // sums of 100 halves are exact in any order
-      for (const std::string_view dataset : {"random", "positive", "normal"})
+      for (const std::string_view dataset : {"random", "positive", "normal"}) {
+        const Data data(op, type, dataset, 100);
         for (int i = 0; i < 20; ++i) {
-          const Data data(op, type, dataset, 100);
           const auto c = data.exact.draw_change(data.tile, random, 0);
           ASSERT_TRUE(c) << name(op) << " " << name(type) << " " << dataset;
           const auto size = [&](const ElementBytes& bits) {
@@ -425,6 +425,7 @@ TEST(ChangedElement, is_no_smaller_than_what_it_replaces) {
           };
           EXPECT_GE(2 * size(c->is), size(c->was)) << name(op) << " " << name(type) << " " << dataset;
         }
+      }
 }
 
 TEST(ChangedElement, is_any_of_all) {
