@@ -144,50 +144,46 @@ inline void check_launch(cudaError_t status, const char* what) {
   throw LaunchError(in_words(status, what));
 }
 
-/// A kernel with its parameters, for launch<kernel>.
+/// Launches a kernel, whatever its parameters are: `arguments` points to each. Not as <<<>>> does, whose errors only
+/// cudaGetLastError() would return, mixed with earlier errors of the caller's.
+__noinline__ inline void launch_any(const void* kernel, const Launch& l, void** arguments, bool cooperative) {
+  const unsigned blocks = Count<unsigned>(l.grid).value;  // clamped to what it holds, which CUDA refuses, too
+  const auto stream = static_cast<cudaStream_t>(l.stream);
+  if (cooperative)
+    return check_launch(cudaLaunchCooperativeKernel(kernel, blocks, l.block.value, arguments, l.shared_bytes, stream),
+                        "cooperative launch");
+  if (!l.overlaps && l.cluster == 1)
+    return check_launch(cudaLaunchKernel(kernel, blocks, l.block.value, arguments, l.shared_bytes, stream),
+                        "kernel launch");
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config = {blocks, l.block.value, l.shared_bytes, stream, attributes, 0};
+  if (l.overlaps) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (l.cluster > 1) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs++].val.clusterDim = {l.cluster, 1, 1};
+  }
+  // Clusters that other GPUs of the same generation may lack must be requested, in each context.
+  if (l.cluster > 8)
+    check_launch(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                 "asking for a cluster of more than 8 blocks");
+  check_launch(cudaLaunchKernelExC(&config, kernel, arguments), "kernel launch");
+}
+
+/// A kernel with its parameters, for launch<kernel>. There are hundreds: what they share is launch_any().
 template <auto kernel>
 struct Launcher;
 template <class... Parameters, void (*kernel)(Parameters...)>
 struct Launcher<kernel> {
   static void run(const Launch& l, Parameters... args) {
-    if (l.overlaps || l.cluster > 1) return run_with_attributes(l, args...);
-    // As <<<>>> does, whose errors only cudaGetLastError() would return, mixed with earlier errors of the caller's.
     void* pointers[] = {static_cast<void*>(&args)..., nullptr};
-    check_launch(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), blocks(l), l.block.value, pointers,
-                                  l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
-                 "kernel launch");
+    launch_any(reinterpret_cast<const void*>(kernel), l, pointers, false);
   }
   static void run_cooperative(const Launch& l, Parameters... args) {
     void* pointers[] = {static_cast<void*>(&args)..., nullptr};
-    check_launch(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), blocks(l), l.block.value, pointers,
-                                             l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
-                 "cooperative launch");
-  }
-
- private:
-  /// Clamped to what the parameter holds, which CUDA refuses, too.
-  static unsigned blocks(const Launch& l) { return Count<unsigned>(l.grid).value; }
-  static void run_with_attributes(const Launch& l, Parameters... args) {
-    cudaLaunchAttribute attributes[2] = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = blocks(l);
-    config.blockDim = l.block.value;
-    config.dynamicSmemBytes = l.shared_bytes;
-    config.stream = static_cast<cudaStream_t>(l.stream);
-    config.attrs = attributes;
-    if (l.overlaps) {
-      attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
-    }
-    if (l.cluster > 1) {
-      attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-      attributes[config.numAttrs++].val.clusterDim = {l.cluster, 1, 1};
-    }
-    // Clusters that other GPUs of the same generation may lack must be requested, in each context.
-    if (l.cluster > 8)
-      check_launch(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-                   "asking for a cluster of more than 8 blocks");
-    check_launch(cudaLaunchKernelEx(&config, kernel, args...), "kernel launch");
+    launch_any(reinterpret_cast<const void*>(kernel), l, pointers, true);
   }
 };
 

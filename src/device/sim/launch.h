@@ -42,6 +42,14 @@ struct KernelCall {
   void operator()() const { std::apply(kernel, args); }
 };
 
+/// What launches of all kernels with these parameters share.
+template <class... Parameters>
+[[gnu::noinline]] void enqueue(const Launch& l, bool cooperative, void (*kernel)(Parameters...),
+                               const std::type_info& name, const std::type_identity_t<Parameters>&... args) {
+  sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative, l.overlaps},
+                      KernelCall<Parameters...>{kernel, {as_parameter(args)...}}, name);
+}
+
 /// A kernel with its parameters, for launch<kernel>.
 template <auto kernel>
 struct Launcher;
@@ -53,13 +61,11 @@ struct Launcher<kernel> {
       "a kernel's parameter is a GlobalPtr<T>, not a raw pointer T*: on CUDA it is just that, and the simulated "
       "device checks every access through it");
 
-  static void run(const Launch& l, Parameters... args) { enqueue(l, false, args...); }
-  static void run_cooperative(const Launch& l, Parameters... args) { enqueue(l, true, args...); }
-
- private:
-  static void enqueue(const Launch& l, bool cooperative, Parameters... args) {
-    sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative, l.overlaps},
-                        KernelCall<Parameters...>{kernel, {as_parameter(args)...}}, typeid(KernelName<kernel>));
+  static void run(const Launch& l, Parameters... args) {
+    enqueue(l, false, kernel, typeid(KernelName<kernel>), args...);
+  }
+  static void run_cooperative(const Launch& l, Parameters... args) {
+    enqueue(l, true, kernel, typeid(KernelName<kernel>), args...);
   }
 };
 
