@@ -202,8 +202,9 @@ void time_copies(std::ofstream& csv, const std::string& gpu) {
   check(cudaFreeHost(locked), "cudaFreeHost");
 }
 
+/// In a file of another name until all is measured, so that a run that was cut leaves no table.
 std::ofstream opened(const std::string& path, const char* head) {
-  std::ofstream csv(path);
+  std::ofstream csv(path + ".part");
   csv << head << '\n';
   if (!csv) throw std::runtime_error(path + " cannot be written: name a folder that is there");
   csv.precision(6);
@@ -213,11 +214,12 @@ std::ofstream opened(const std::string& path, const char* head) {
 void run(const std::string& folder) {
   cudaDeviceProp gpu{};
   check(cudaGetDeviceProperties(&gpu, 0), "no GPU");
-  for (const char* file : {"/as-printed.csv", "/copies.csv"})
-    if (std::ifstream(folder + file).good())
-      throw std::runtime_error(folder + file + " is there already; remove it to measure anew");
-  std::ofstream printed = opened(folder + "/as-printed.csv", "kernel,block,blocks,wrong,gpu,timestamp_utc");
-  std::ofstream copies = opened(folder + "/copies.csv",
+  const std::string tables[] = {folder + "/as-printed.csv", folder + "/copies.csv"};
+  for (const std::string& table : tables)
+    if (std::ifstream(table).good())
+      throw std::runtime_error(table + " is there already; remove it to measure anew");
+  std::ofstream printed = opened(tables[0], "kernel,block,blocks,wrong,gpu,timestamp_utc");
+  std::ofstream copies = opened(tables[1],
                                 "memory,bytes,rounds,time_s,time_low_s,time_high_s,over_quarter,over_quarter_low,"
                                 "over_quarter_high,gpu,timestamp_utc");
   unsigned long long* wrong = nullptr;
@@ -234,6 +236,7 @@ void run(const std::string& folder) {
   check(cudaFree(wrong), "cudaFree");
   time_copies(copies, gpu.name);
   if (!printed.flush() || !copies.flush()) throw std::runtime_error(folder + " is full");
+  for (const std::string& table : tables) std::rename((table + ".part").c_str(), table.c_str());
 }
 
 }  // namespace

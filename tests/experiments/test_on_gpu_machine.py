@@ -121,7 +121,7 @@ def machine(tmp_path, monkeypatch, capsys) -> Machine:
 
 EXPERIMENTS = ["comparison", "limits", "ablation", "cpu"]
 ALL = ["verify", "memcheck", "racecheck", "initcheck", "synccheck", "consumer", "selftest", "comparison", "limits", "nvbench",
-       "again", "compare", "ablation", "cpu", "probe", "ncu", "models"]
+       "again", "compare", "as_printed", "ablation", "cpu", "probe", "ncu", "models"]
 
 
 def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
@@ -150,6 +150,7 @@ def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
     assert gzip.decompress((machine.results / "repeat.csv.gz").read_bytes()) == b"column\n"
     assert machine.table["consumer"] == "skipped: no consumer beside the program"
     assert machine.table["nvbench"] == "skipped: no cub_sum beside the program"
+    assert machine.table["as_printed"] == "skipped: no as_printed beside the program"
     assert machine.table["ncu"].startswith("skipped: no ncu, or it may not count here")
     assert "6 of 6 planted" in machine.table["selftest"]
 
@@ -358,10 +359,13 @@ def test_what_lies_beside_the_program_is_run(machine):
     machine.command("cub_sum", 'echo "{}" >"$2"')
     machine.command("loops", "echo mode,variant")
     machine.command("consumer", "echo all right")
-    assert machine.run("--only", "limits,nvbench,consumer") == 0
-    assert [line.split()[0] for line in machine.calls[1:]] == ["cub_sum", "loops"] * 6 + ["consumer"]
-    assert {f"results/nvidia-synthetic/nvbench/{name}" for i in range(1, 7) for name in (f"{i}.json.gz", f"loops-{i}.csv")} \
-        <= machine.packed()
+    # As the program itself: it keeps what is there.
+    machine.command("as_printed", '[[ ! -e $1/as-printed.csv ]] && echo rows >"$1/as-printed.csv"')
+    assert machine.run("--only", "limits,nvbench,consumer,as_printed") == 0
+    assert [line.split()[0] for line in machine.calls[1:]] == ["cub_sum", "loops"] * 6 + ["consumer", "as_printed"]
+    assert {f"results/nvidia-synthetic/{name}" for i in range(1, 7)
+            for name in (f"nvbench/{i}.json.gz", f"nvbench/loops-{i}.csv", "as-printed.csv")} <= machine.packed()
+    assert machine.run("--only", "as_printed", "--again") == 0
     assert gzip.decompress((machine.results / "nvbench" / "6.json.gz").read_bytes()) == b"{}\n"
     assert (machine.results / "nvbench" / "loops-6.csv").read_text() == "mode,variant\n"
     machine.command("loops", "exit 1")
