@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "device/cpu/caches.h"
 #include "tests/error_of.h"
 
 namespace reductio {
@@ -258,6 +261,32 @@ TEST(CpuBackend, StreamsNeedNoDevice) {
   const auto cpu = open_backend(DeviceKind::cpu, "GPU-12");  // a GPU's selector means nothing to a CPU
   EXPECT_EQ(cpu->create_stream().handle, nullptr);
   EXPECT_EQ(cpu->info().sm_count, 0);
+}
+
+TEST(CpuCaches, LastLevelsOfTheCpusThatMayBeUsedCountOnce) {
+  namespace fs = std::filesystem;
+  const fs::path cpus = fs::path(testing::TempDir()) / "reductio-cpus";
+  fs::remove_all(cpus);
+  EXPECT_EQ(last_level_caches(cpus, [](int) { return true; }), 0u) << "nothing says";
+  const auto add = [&](int cpu, int index, const char* level, const char* type, const char* size, const char* shared) {
+    const fs::path cache = cpus / ("cpu" + std::to_string(cpu)) / "cache" / ("index" + std::to_string(index));
+    fs::create_directories(cache);
+    std::ofstream(cache / "level") << level << '\n';
+    std::ofstream(cache / "type") << type << '\n';
+    std::ofstream(cache / "size") << size << '\n';
+    std::ofstream(cache / "shared_cpu_list") << shared << '\n';
+  };
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    add(cpu, 0, "1", "Data", "32K", std::to_string(cpu).c_str());
+    add(cpu, 1, "1", "Instruction", "64K", std::to_string(cpu).c_str());
+    add(cpu, 2, "2", "Unified", "1024K", std::to_string(cpu).c_str());
+    if (cpu < 3) add(cpu, 3, "3", "Unified", cpu < 2 ? "32768K" : "16M", cpu < 2 ? "0-1" : "2");
+  }
+  constexpr std::size_t MiB = std::size_t{1} << 20;
+  EXPECT_EQ(last_level_caches(cpus, [](int) { return true; }), (32 + 16 + 1) * MiB) << "one has no third level";
+  EXPECT_EQ(last_level_caches(cpus, [](int cpu) { return cpu < 2; }), 32 * MiB);
+  EXPECT_EQ(last_level_caches(cpus, [](int cpu) { return cpu == 2; }), 16 * MiB);
+  fs::remove_all(cpus);
 }
 
 }  // namespace

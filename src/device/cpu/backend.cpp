@@ -1,5 +1,6 @@
 /// The CPU as a device: host memory, and streams that are always empty because every call is done when it returns.
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "core/error.h"
 #include "device/backend.h"
+#include "device/cpu/caches.h"
 
 namespace reductio {
 namespace {
@@ -80,8 +82,14 @@ class CpuBackend final : public Backend {
     info_.kind = DeviceKind::cpu;
     info_.name = cpu_name();
     // The last level before memory, which is what L2 is to a GPU: an input is cold once this much else was touched.
-    const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    info_.l2_bytes = static_cast<std::size_t>(std::max({l3, l2, 0L}));
+    cpu_set_t allowed;
+    const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+    info_.l2_bytes = last_level_caches("/sys/devices/system/cpu", [&](int cpu) {
+      return !known || (cpu < CPU_SETSIZE && CPU_ISSET(static_cast<unsigned>(cpu), &allowed));
+    });
+    if (info_.l2_bytes == 0)
+      info_.l2_bytes = static_cast<std::size_t>(
+          std::max({sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE), 0L}));
     info_.memory_bytes = pages(_SC_PHYS_PAGES);
   }
 

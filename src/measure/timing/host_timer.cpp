@@ -102,7 +102,10 @@ class HostTimer final : public PlainTimer {
  public:
   HostTimer(Backend& backend, std::function<void(CacheState)> flush)
       : PlainTimer(backend), flush_(std::move(flush)), resolution_s_(host_clock_resolution_s()) {
-    if (!flush_) flush_ = CpuFlush(backend.info().l2_bytes);
+    if (flush_) return;
+    // One for all contexts of a run, of which there may be 20: it is twice the cache.
+    static CpuFlush shared(backend.info().l2_bytes);
+    flush_ = [](CacheState cache) { shared(cache); };
   }
 
   std::string refusal(TimingMode mode, CacheState cache) const override {

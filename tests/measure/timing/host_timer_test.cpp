@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -140,6 +143,23 @@ TEST_F(MeasureHostTimer, AFlushWritesAndReadsTwiceTheCacheEachTime) {
   CpuFlush small(4096);  // a cache that nobody told the size of
   small(CacheState::cold_dirty);
   EXPECT_EQ(small.written().size_bytes(), std::size_t{64} << 20);
+}
+
+TEST_F(MeasureHostTimer, FlushesOfAllContextsAreOne) {
+  const auto resident = [] {
+    std::size_t all = 0, pages = 0;
+    std::ifstream("/proc/self/statm") >> all >> pages;
+    return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  };
+  const auto plan = summing();
+  std::vector<Instruments> contexts;
+  std::vector<std::size_t> sizes;
+  for (int i = 0; i < 4; ++i) {
+    contexts.push_back(make_instruments(*backend_));
+    contexts.back().timer->sample(call(*plan), TimingMode::end_to_end, CacheState::cold_dirty);
+    sizes.push_back(resident());
+  }
+  EXPECT_LT(sizes[3], sizes[0] + (std::size_t{64} << 20)) << "64 MB is the least that one flush takes";
 }
 
 TEST_F(MeasureHostTimer, TheHostsClockNeverStepsBackAndHasAResolution) {
