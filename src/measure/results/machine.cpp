@@ -138,8 +138,8 @@ std::string binary_hash() {
         if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   std::string& hash = known[files];
   if (!hash.empty()) return hash;
-  // It tells builds apart, and nothing more is asked of it. Four words at a time: a program has some 60 MB, and says its
-  // hash in nearly every command.
+  // It tells builds apart, and nothing more is asked of it. Four words at a time: a program has some 60 MB, and says
+  // its hash in nearly every command.
   std::array<std::uint64_t, 4> lanes{1, 2, 3, 4};
   std::string block(1 << 20, '\0');
   for (const std::string& name : files)

@@ -41,7 +41,8 @@ Instruments make_instruments(Backend&, const Seen& = {});
 Instruments distant_instruments(DeviceKind, bool keeps_time,
                                 const std::array<double, std::size(all_timing_modes)>& resolution_s);
 
-/// host_timer.cpp: a steady clock, for CPUs. `flush` brings the cache into a cold state; the process's CpuFlush unless said.
+/// host_timer.cpp: a steady clock, for CPUs. `flush` brings the cache into a cold state; unless said the process's
+/// CpuFlush.
 Instruments make_host_instruments(Backend&, std::function<void(CacheState)> flush = {});
 Instruments make_sim_instruments(Backend&);   ///< host_timer.cpp: run calls, keep no time
 Instruments make_cuda_instruments(Backend&, const Seen& = {});  ///< cuda/cuda_timer.cpp, or its stub without CUDA
