@@ -282,8 +282,9 @@ TEST(CpuCaches, LastLevelsOfTheCpusThatMayBeUsedCountOnce) {
     add(cpu, 2, "2", "Unified", "1024K", std::to_string(cpu).c_str());
     if (cpu < 3) add(cpu, 3, "3", "Unified", cpu < 2 ? "32768K" : "16M", cpu < 2 ? "0-1" : "2");
   }
+  add(6, 0, "1", "Unified", "8M", "6");  // there is no CPU 4 or 5
   constexpr std::size_t MiB = std::size_t{1} << 20;
-  EXPECT_EQ(last_level_caches(cpus, [](int) { return true; }), (32 + 16 + 1) * MiB) << "one has no third level";
+  EXPECT_EQ(last_level_caches(cpus, [](int) { return true; }), (32 + 16 + 1 + 8) * MiB) << "one has no third level";
   EXPECT_EQ(last_level_caches(cpus, [](int cpu) { return cpu < 2; }), 32 * MiB);
   EXPECT_EQ(last_level_caches(cpus, [](int cpu) { return cpu == 2; }), 16 * MiB);
   fs::remove_all(cpus);

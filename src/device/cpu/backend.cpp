@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <new>
 #include <string>
 
@@ -85,8 +87,9 @@ class CpuBackend final : public Backend {
     cpu_set_t allowed;
     const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
     info_.l2_bytes = last_level_caches("/sys/devices/system/cpu", [&](int cpu) {
-      return !known || (cpu < CPU_SETSIZE && CPU_ISSET(static_cast<unsigned>(cpu), &allowed));
+      return !known || CPU_ISSET(static_cast<unsigned>(cpu), &allowed);
     });
+    // sysconf() is second best: on AMD it tells the whole socket's cache, of which a virtual machine may have a tenth.
     if (info_.l2_bytes == 0)
       info_.l2_bytes = static_cast<std::size_t>(
           std::max({sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE), 0L}));
@@ -149,6 +152,33 @@ std::string address_space_advice() {
   const std::size_t limit = address_space_limit();
   if (limit == unlimited) return "";
   return "; this program runs under 'ulimit -v " + std::to_string(limit / 1024) + "': raise it";
+}
+
+std::size_t last_level_caches(const std::filesystem::path& cpus, const std::function<bool(int)>& may_use) {
+  const auto text_of = [](const std::filesystem::path& file) {
+    std::string text;
+    std::ifstream(file) >> text;
+    return text;
+  };
+  std::map<std::string, std::size_t> caches;  // by the CPUs that share one
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!may_use(cpu)) continue;
+    std::string last, shared;
+    std::size_t bytes = 0;
+    for (int i = 0;; ++i) {
+      const auto cache = cpus / ("cpu" + std::to_string(cpu)) / "cache" / ("index" + std::to_string(i));
+      const std::string level = text_of(cache / "level"), size = text_of(cache / "size");  // "3", "32768K"
+      if (level.empty()) break;
+      if (level < last || text_of(cache / "type") == "Instruction") continue;
+      last = level;
+      shared = text_of(cache / "shared_cpu_list");
+      bytes = std::strtoull(size.c_str(), nullptr, 10) << (size.ends_with('M') ? 20 : size.ends_with('K') ? 10 : 0);
+    }
+    if (bytes) caches[shared.empty() ? std::to_string(cpu) : shared] = bytes;
+  }
+  std::size_t all = 0;
+  for (const auto& [_, bytes] : caches) all += bytes;
+  return all;
 }
 
 std::unique_ptr<Backend> open_cpu() { return std::make_unique<CpuBackend>(); }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cctype>
 #include <chrono>
@@ -40,8 +39,6 @@ CpuDescription describe_cpu() {
   cpu.cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   cpu.memory_bytes =
       static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  cpu.last_level_cache_bytes =
-      static_cast<std::size_t>(std::max({0L, sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)}));
   return cpu;
 }
 
@@ -138,23 +135,20 @@ std::string binary_hash() {
         if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   std::string& hash = known[files];
   if (!hash.empty()) return hash;
-  // It tells builds apart, and nothing more is asked of it. Four words at a time: a program has some 60 MB, and says
-  // its hash in nearly every command.
-  std::array<std::uint64_t, 4> lanes{1, 2, 3, 4};
+  // It tells builds apart, and nothing more is asked of it. By words, not bytes: a program has some 60 MB, and says its
+  // hash in nearly every command.
+  std::uint64_t h = 0;
   std::string block(1 << 20, '\0');
   for (const std::string& name : files)
     for (std::ifstream file(name, std::ios::binary);
          file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0;) {
       std::fill(block.begin() + file.gcount(), block.end(), '\0');
-      for (std::size_t at = 0; at < block.size(); at += sizeof lanes)
-        for (std::size_t i = 0; i < lanes.size(); ++i) {
-          std::uint64_t word = 0;
-          std::memcpy(&word, block.data() + at + i * sizeof word, sizeof word);
-          lanes[i] = std::rotl((lanes[i] ^ word) * 0x9e3779b97f4a7c15u, 29);
-        }
+      for (std::size_t at = 0; at < block.size(); at += sizeof h) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, block.data() + at, sizeof word);
+        h = std::rotl((h ^ word) * 0x9e3779b97f4a7c15u, 29);
+      }
     }
-  std::uint64_t h = 0;
-  for (const std::uint64_t lane : lanes) h = std::rotl((h ^ lane) * 0x9e3779b97f4a7c15u, 29);
   return hash = fmt::format("{:016x}", h);
 }
 
@@ -162,6 +156,7 @@ Machine describe_machine(const Backend& backend) {
   Machine m;
   m.device = backend.info().kind;
   m.cpu = describe_cpu();
+  m.cpu.last_level_cache_bytes = (m.device == DeviceKind::cpu ? backend : *open_cpu()).info().l2_bytes;
   m.os = describe_os();
   utsname system{};
   if (uname(&system) == 0) m.hostname = system.nodename;

@@ -49,7 +49,8 @@ struct GpuDescription {
 struct CpuDescription {
   std::string model;
   int cores = 0;
-  std::size_t memory_bytes = 0, last_level_cache_bytes = 0;  ///< 0 where unknown
+  std::size_t memory_bytes = 0;            ///< 0 where unknown
+  std::size_t last_level_cache_bytes = 0;  ///< of the CPUs that this process may use, together; 0 where unknown
 };
 
 struct BuildDescription {

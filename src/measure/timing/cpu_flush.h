@@ -10,8 +10,8 @@
 
 namespace reductio {
 
-/// Writes twice the last-level cache, and for the clean state then reads as much other memory. Allocates both where
-/// they are first needed.
+/// Writes twice the last-level cache, 64 MiB at least, and for the clean state then reads as much other memory.
+/// Allocates both where they are first needed.
 class CpuFlush {
  public:
   explicit CpuFlush(std::size_t cache_bytes)

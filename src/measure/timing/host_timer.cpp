@@ -103,7 +103,7 @@ class HostTimer final : public PlainTimer {
   HostTimer(Backend& backend, std::function<void(CacheState)> flush)
       : PlainTimer(backend), flush_(std::move(flush)), resolution_s_(host_clock_resolution_s()) {
     if (flush_) return;
-    // One for all contexts of a run, of which there may be 20: it is twice the cache.
+    // All contexts of a run share one, since they take turns: it has two or four times the cache, 64 MiB at least.
     static CpuFlush shared(backend.info().l2_bytes);
     flush_ = [](CacheState cache) { shared(cache); };
   }

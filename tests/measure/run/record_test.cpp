@@ -134,6 +134,12 @@ TEST(MeasureRun, NamesOfMachinesAreFitForFolders) {
   EXPECT_TRUE(m.name.starts_with("cpu-")) << m.name;
   EXPECT_EQ(m.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << m.name;
   EXPECT_GT(m.cpu.cores, 0);
+  struct WithCache final : scripted::Scarce {
+    WithCache() : Scarce(1), with_cache(Scarce::info()) { with_cache.l2_bytes = 12345; }
+    const DeviceInfo& info() const override { return with_cache; }
+    DeviceInfo with_cache;
+  };
+  EXPECT_EQ(describe_machine(WithCache()).cpu.last_level_cache_bytes, 12345u) << "what cold calls write twice";
   EXPECT_FALSE(m.os.empty());
   GpuDescription h200;
   h200.memory_clock_hz = 3201e6;
