@@ -172,6 +172,18 @@ def test_files_for_different_gpus_share_no_function_that_launches(installed, con
         assert not [s for s in older & newer if function in s]
 
 
+def test_a_program_and_a_library_in_it_launch_by_functions_of_their_own(consumer):
+    """Each may have a CUDA runtime, which knows its own kernels and errors alone: what all kernels share must not be
+    merged."""
+    if not shutil.which("readelf"):
+        pytest.skip("readelf is not there")
+    found, = consumer.rglob("main.cu.o")
+    weak = [line for line in run("readelf", "-sW", found).stdout.splitlines() if re.search(" FUNC +WEAK ", line)]
+    for name in ("launch_any", "check_launch"):
+        of_name = [line for line in weak if name in line]
+        assert of_name and all(" HIDDEN " in line for line in of_name)
+
+
 MESSAGE = "tuned: the result's type does not go with the elements': integers take an integer of 4 or 8 bytes"
 MISMATCHED = [("double", "float"), ("int", "float"), ("long long", "int"), ("float", "int"), ("volatile float", "float"),
               ("float", "const float"), ("float", "volatile float")]

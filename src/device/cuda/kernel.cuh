@@ -134,11 +134,14 @@ inline std::string in_words(cudaError_t status, const char* what) {
   return std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")";
 }
 
+// A program and a library in it may each have a CUDA runtime, which knows its own kernels and errors alone. So each has
+// its own of what calls the runtime for all kernels: hidden functions.
+
 /// A launch that CUDA refused, or the first launch after an earlier one failed.
 struct LaunchError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-inline void check_launch(cudaError_t status, const char* what) {
+[[gnu::visibility("hidden")]] inline void check_launch(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // or this error would show up as the failure of the next launch
   throw LaunchError(in_words(status, what));
@@ -146,7 +149,8 @@ inline void check_launch(cudaError_t status, const char* what) {
 
 /// Launches a kernel, whatever its parameters are: `arguments` points to each. Not as <<<>>> does, whose errors only
 /// cudaGetLastError() would return, mixed with earlier errors of the caller's.
-__noinline__ inline void launch_any(const void* kernel, const Launch& l, void** arguments, bool cooperative) {
+[[gnu::visibility("hidden")]] __noinline__ inline void launch_any(const void* kernel, const Launch& l, void** arguments,
+                                                                  bool cooperative) {
   const unsigned blocks = Count<unsigned>(l.grid).value;  // clamped to what it holds, which CUDA refuses, too
   const auto stream = static_cast<cudaStream_t>(l.stream);
   if (cooperative)
