@@ -202,7 +202,7 @@ void time_copies(std::ofstream& csv, const std::string& gpu) {
   check(cudaFreeHost(locked), "cudaFreeHost");
 }
 
-/// In a file of another name until all is measured, so that a run that was cut leaves no table.
+/// In a file of another name until all is measured: older tables stay where a run is cut.
 std::ofstream opened(const std::string& path, const char* head) {
   std::ofstream csv(path + ".part");
   csv << head << '\n';
@@ -215,9 +215,6 @@ void run(const std::string& folder) {
   cudaDeviceProp gpu{};
   check(cudaGetDeviceProperties(&gpu, 0), "no GPU");
   const std::string tables[] = {folder + "/as-printed.csv", folder + "/copies.csv"};
-  for (const std::string& table : tables)
-    if (std::ifstream(table).good())
-      throw std::runtime_error(table + " is there already; remove it to measure anew");
   std::ofstream printed = opened(tables[0], "kernel,block,blocks,wrong,gpu,timestamp_utc");
   std::ofstream copies = opened(tables[1],
                                 "memory,bytes,rounds,time_s,time_low_s,time_high_s,over_quarter,over_quarter_low,"
@@ -236,7 +233,9 @@ void run(const std::string& folder) {
   check(cudaFree(wrong), "cudaFree");
   time_copies(copies, gpu.name);
   if (!printed.flush() || !copies.flush()) throw std::runtime_error(folder + " is full");
-  for (const std::string& table : tables) std::rename((table + ".part").c_str(), table.c_str());
+  for (const std::string& table : tables)
+    if (std::rename((table + ".part").c_str(), table.c_str()) != 0)
+      throw std::runtime_error(table + " cannot be written");
 }
 
 }  // namespace

@@ -359,13 +359,16 @@ def test_what_lies_beside_the_program_is_run(machine):
     machine.command("cub_sum", 'echo "{}" >"$2"')
     machine.command("loops", "echo mode,variant")
     machine.command("consumer", "echo all right")
-    # As the program itself: it keeps what is there.
-    machine.command("as_printed", '[[ ! -e $1/as-printed.csv ]] && echo rows >"$1/as-printed.csv"')
+    machine.command("as_printed", 'echo rows >"$1/as-printed.csv"')
     assert machine.run("--only", "limits,nvbench,consumer,as_printed") == 0
     assert [line.split()[0] for line in machine.calls[1:]] == ["cub_sum", "loops"] * 6 + ["consumer", "as_printed"]
     assert {f"results/nvidia-synthetic/{name}" for i in range(1, 7)
             for name in (f"nvbench/{i}.json.gz", f"nvbench/loops-{i}.csv", "as-printed.csv")} <= machine.packed()
     assert machine.run("--only", "as_printed", "--again") == 0
+    machine.command("as_printed", 'echo half a row >"$1/as-printed.csv.part"; exit 1')
+    assert machine.run("--only", "as_printed", "--again") == 1
+    assert (machine.results / "as-printed.csv").read_text() == "rows\n"
+    assert [Path(name).name for name in machine.packed() if "as-printed" in name] == ["as-printed.csv"]
     assert gzip.decompress((machine.results / "nvbench" / "6.json.gz").read_bytes()) == b"{}\n"
     assert (machine.results / "nvbench" / "loops-6.csv").read_text() == "mode,variant\n"
     machine.command("loops", "exit 1")

@@ -70,8 +70,8 @@ class Project:
         program = self.folder / "build" / "bin" / "reductio"
         program.parent.mkdir(parents=True)
         self.command(program, PROGRAM.replace("MEASURED", str(measured)).replace("EXPERIMENTS", " ".join(EXPERIMENTS)))
-        self.command(program.with_name("as_printed"),  # as it does, it keeps what is there
-                     '[[ ! -e $1/as-printed.csv ]] && printf "kernel,block,blocks,wrong\\nname,64,9,0\\n" >"$1"/as-printed.csv')
+        self.command(program.with_name("as_printed"),
+                     'printf "kernel,block,blocks,wrong\\nname,64,9,0\\n" >"$1"/as-printed.csv')
         venv = self.folder / ".venv"
         (venv / "bin").mkdir(parents=True)
         (venv / ".requirements").write_text(hashlib.sha256((self.folder / "requirements.txt").read_bytes()).hexdigest())
@@ -136,7 +136,9 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
     assert re.findall(r"\] run: (.*)", done.stdout) == [f"{e} ({i} of {count})" for i, e in enumerate(EXPERIMENTS, 1)]
     assert f"about {len(EXPERIMENTS)}:00 left for this and the experiments behind it" in done.stdout
     assert project.calls("reductio probe") and project.calls("reductio models") == ["reductio models out/results/here"]
-    assert project.calls("as_printed") == ["as_printed out/results/here"]
+    printed = project.folder / "out" / "results" / "here" / "as-printed.csv"
+    assert project.calls("as_printed") == ["as_printed out/results/here"] and printed.exists()
+    assert not re.search("code as printed .*left out", done.stdout)
     assert all(f"left out: {tool}.py: no such tool here" in done.stdout for tool in ("ncu", "compiler"))
     assert "python paper/make.py --results out/results/here --cpu-results out/results/here-cpu --out out" \
         in project.calls("python paper/make.py")
@@ -154,8 +156,12 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
 def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(project):
     project.play("paper/verdicts.py", "paper/goals.py")
     project.gpu(True)
+    programs = project.folder / "build" / "bin"
+    project.command(programs / "vector_add", '[[ ! -e $1/vector_add.csv ]] && echo rows >"$1"/vector_add.csv')
     assert project.run().returncode == 0
     out = project.folder / "out"
+    tables = out / "results" / "here" / "as-printed.csv", out / "results" / "here-cpu" / "vector_add.csv"
+    made = [table.read_text() for table in tables]
     page = out / "report.html"
     assert page.read_text() == "page\n" and "`report.html`: " in (out / "index.md").read_text()
     page.write_text("kept\n")
@@ -164,10 +170,14 @@ def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(pro
     assert again.returncode == 0 and len(project.calls("reductio run")) == 1  # the estimate
     assert "left for this" not in again.stdout
     assert (out / "figures").is_dir() and page.read_text() == "kept\n"
+    for name in ("as_printed", "vector_add"):  # these fail, and what they had made stays
+        project.command(programs / name, f'echo half >"$1"/{name}.csv; echo "{name}: no more" >&2; exit 1')
     project.command("nvidia-smi", "echo 'GPU 0: Another'")
     with (project.folder.parent / "measured" / "machine.json").open("a") as file:
         file.write("\n")
-    assert project.run().returncode == 0 and page.read_text() == "page\n"
+    other = project.run()
+    assert other.returncode == 0 and page.read_text() == "page\n" and [table.read_text() for table in tables] == made
+    assert all(f"left out: {name}: no more" in other.stdout for name in ("as_printed", "vector_add"))
     assert "reductio verify --device cuda --tier gpu" in project.calls("reductio verify")
     assert len(project.calls("reductio run")) == 1 + len(EXPERIMENTS)
 
