@@ -367,6 +367,12 @@ def exact_over_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]:
     return rows[rows["n"] >= least]["speedup"].tolist()
 
 
+def compared_with_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]:
+    """Speedups of exact sums over CUB's by `compare`, cold and in a graph."""
+    rows = d.rows("exact", base="cub/sum", **where)
+    return rows[(rows["n"] >= least) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
+
+
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
     of = points_of(d.rows("frontier", n=2**28, dataset=dataset))

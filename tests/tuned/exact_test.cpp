@@ -222,6 +222,33 @@ void same_as_core() {
   }
 }
 
+/// More than 42 tiles of 16 KiB a block are claimed by fours, and one by one at the end: so many with a part of a tile
+/// and elements before and behind, and one tile less.
+TEST_P(SimExact, LargeInputsAreClaimedInRuns) {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<float> out(2);
+  constexpr std::size_t tile = 4096;
+  const unsigned blocks = sanitized ? 1 : 2;
+  for (const std::size_t n : few_if_sanitized(1, std::vector{43 * blocks * tile + 77, 42 * blocks * tile})) {
+    std::vector<float> values = spread<float>(n + 1, -12, 24, 18);
+    const auto in = on_device(values);
+    values.erase(values.begin());  // a start that is not aligned
+    const float want = rounded_by_core(values), want_squares = rounded_by_core(values, true);
+    const tuned::Choice choice{true, tuned::Reading::strided, 4, 1};
+    const tuned::Gpu gpu{blocks, 2048};
+    const tuned::ExactReduction<float> sum(n, gpu, choice, true);
+    const tuned::ExactReduction<float, tuned::Moments> moments(n, gpu, choice, true);
+    ASSERT_EQ(sum.shape().grid, blocks);
+    for (int call = 0; call < 2; ++call) {  // the first leaves the count of claims at zero
+      sum(in.ptr() + 1, out.ptr(), workspace.ptr(), nullptr);
+      EXPECT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(want)) << n;
+    }
+    moments(in.ptr() + 1, out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(want)) << n << ", moments";
+    EXPECT_EQ(bits_of_number(on_host(out)[1]), bits_of_number(want_squares)) << n << ", moments";
+  }
+}
+
 /// Squares, and sums with them from one read: on the device by several launches and as partial sums, and on the host.
 template <class T>
 void squares_as_core() {
