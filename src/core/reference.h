@@ -62,9 +62,9 @@ class ExactReference {
   /// changes, and a value for it that changes the result:
   ///   integers       any
   ///   exact floats   one with which they stay exact in any order
-  ///   other floats   one with an exponent no smaller than that of what it replaces, and of several times the error
-  ///                  bound of the longest chain, so that rounding cannot hide it; of chains too long for that bound,
-  ///                  64 times sum|x|. (Of very many f16 that exceeds any f16)
+  ///   other floats   one whose exponent is no smaller than the old one's, and that is several times the error bound
+  ///                  of the longest chain, so that rounding cannot hide it; of chains too long for that bound, 64
+  ///                  times sum|x|. (Of very many f16 that exceeds any f16)
   /// Nothing where there is no such value: of no elements, infinities or NaN.
   std::optional<ChangedElement> draw_change(std::span<const std::byte> tile, std::mt19937_64& random,
                                             std::size_t longest_chain) const;
