@@ -227,14 +227,14 @@ struct Tiled {
   }
 };
 
-/// A block's claim to its next tile, made by its first thread: an atomic that is in flight while the block reads the
-/// current tile. Each block starts with the tile of its own number.
+/// A block's claim to its next tile, or run of tiles, made by its first thread: an atomic that is in flight while the
+/// block reads the current one. Each block starts with that of its own number.
 class Claim {
  public:
   explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
     if (threadIdx.x == 0) number_ = device::atomicAdd(claims, 1);
   }
-  /// The claimed tile, of `count`; none if it is `count` or more. There is one claim for each tile read, so the last
+  /// The claimed tile, of `count`; none if it is `count` or more. There is one claim for each that is read, so the last
   /// claim is known and resets the counter to 0.
   __device__ unsigned answer(unsigned count) const {
     if (number_ == count - 1) device::store_relaxed(claims_, std::uint64_t{0});

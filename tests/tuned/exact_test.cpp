@@ -222,14 +222,14 @@ void same_as_core() {
   }
 }
 
-/// More than 42 tiles of 16 KiB a block are claimed by fours, and one by one at the end: so many with a part of a tile
-/// and elements before and behind, and one tile less.
+/// More than 42 tiles of 16 KiB a block are claimed by fours, and one by one at the end. One tile more than that, of which
+/// one is a part and one what is before and behind the vectors; and so many.
 TEST_P(SimExact, LargeInputsAreClaimedInRuns) {
   const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
   const Buffer<float> out(2);
   constexpr std::size_t tile = 4096;
   const unsigned blocks = sanitized ? 1 : 2;
-  for (const std::size_t n : few_if_sanitized(1, std::vector{43 * blocks * tile + 77, 42 * blocks * tile})) {
+  for (const std::size_t n : few_if_sanitized(1, std::vector{(42 * blocks - 1) * tile + 77, (42 * blocks - 2) * tile + 77})) {
     std::vector<float> values = spread<float>(n + 1, -12, 24, 18);
     const auto in = on_device(values);
     values.erase(values.begin());  // a start that is not aligned
@@ -239,13 +239,15 @@ TEST_P(SimExact, LargeInputsAreClaimedInRuns) {
     const tuned::ExactReduction<float> sum(n, gpu, choice, true);
     const tuned::ExactReduction<float, tuned::Moments> moments(n, gpu, choice, true);
     ASSERT_EQ(sum.shape().grid, blocks);
-    for (int call = 0; call < 2; ++call) {  // the first leaves the count of claims at zero
+    for (int call = 0; call < 2; ++call) {  // the second finds what the first has left
       sum(in.ptr() + 1, out.ptr(), workspace.ptr(), nullptr);
       EXPECT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(want)) << n;
     }
     moments(in.ptr() + 1, out.ptr(), workspace.ptr(), nullptr);
     EXPECT_EQ(bits_of_number(on_host(out)[0]), bits_of_number(want)) << n << ", moments";
     EXPECT_EQ(bits_of_number(on_host(out)[1]), bits_of_number(want_squares)) << n << ", moments";
+    const std::vector<std::uint64_t> left = on_host(workspace);
+    EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
   }
 }
 
