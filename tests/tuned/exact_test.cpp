@@ -222,14 +222,15 @@ void same_as_core() {
   }
 }
 
-/// More than 42 tiles of 16 KiB a block are claimed by fours, and one by one at the end. One tile more than that, of which
-/// one is a part and one what is before and behind the vectors; and so many.
+/// More than 42 tiles of 16 KiB a block are claimed by fours, and one by one at the end. One tile more than that, of
+/// which one is a part and one what is before and behind the vectors; and so many.
 TEST_P(SimExact, LargeInputsAreClaimedInRuns) {
   const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
   const Buffer<float> out(2);
   constexpr std::size_t tile = 4096;
   const unsigned blocks = sanitized ? 1 : 2;
-  for (const std::size_t n : few_if_sanitized(1, std::vector{(42 * blocks - 1) * tile + 77, (42 * blocks - 2) * tile + 77})) {
+  const std::vector sizes{(42 * blocks - 1) * tile + 77, (42 * blocks - 2) * tile + 77};
+  for (const std::size_t n : few_if_sanitized(1, sizes)) {
     std::vector<float> values = spread<float>(n + 1, -12, 24, 18);
     const auto in = on_device(values);
     values.erase(values.begin());  // a start that is not aligned
