@@ -79,7 +79,7 @@ struct Comparison {
 };
 
 /// Compares pair by pair. Intervals hold all at once, or each `separately`: right for counting failures, wrong for
-/// conclusions about those few. `paired`: both were sampled in the same rounds. With several `looks` at a growing
+/// conclusions about those few. `paired`: both were sampled in the same contexts. With several `looks` at a growing
 /// sample, each may err by its share of the allowed error, so stopping at the first that decides errs no more often.
 /// Throws UsageError for a confidence outside (0, 1) and an effect of 0 or less.
 Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false,
