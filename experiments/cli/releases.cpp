@@ -73,7 +73,7 @@ int print_known(const ReleasesOptions& options) {
       "letters are equal code, so an upgrade between them changes no kernel. --csv prints hashes, registers "
       "and the widest loads.",
       options.architecture));
-  if (some_absent) say("Builds hold three releases; -DREDUCTIO_CCCL_RELEASES=all configures one with all.");
+  if (some_absent) say("-DREDUCTIO_CCCL_RELEASES=all configures a build with every release.");
   return exit_ok;
 }
 

@@ -1,5 +1,6 @@
 #include "core/call.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -39,6 +40,13 @@ std::optional<Formula> formula(std::string_view text) {
 }
 
 }  // namespace
+
+bool CallName::needs_sm_count() const {
+  return std::any_of(settings.begin(), settings.end(), [](const auto& setting) {
+    const auto of = formula(setting.second);
+    return of && !of->of_n;
+  });
+}
 
 Assignments CallName::settings_at(std::size_t n, std::size_t sm_count) const {
   Assignments out = settings;

@@ -14,6 +14,8 @@ struct CallName {
   std::string variant;   ///< whether there is such a variant is for the caller to find out
   Assignments settings;  ///< a value may be `4*SMs` or `ceil(n/1024)`
 
+  /// Whether a value is of the form `4*SMs`.
+  bool needs_sm_count() const;
   /// The settings for n elements on a GPU of so many multiprocessors: the two forms as numbers, the others as written.
   Assignments settings_at(std::size_t n, std::size_t sm_count) const;
 };

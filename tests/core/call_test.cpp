@@ -23,6 +23,8 @@ TEST(CallName, MayDependOnTheNumberOfElementsAndOfMultiprocessors) {
   EXPECT_EQ(call.settings_at(2049, 100), (Assignments{{"grid", "800"}, {"granularity", "3"}}));
   EXPECT_EQ(call.settings_at(2048, 132), (Assignments{{"grid", "1056"}, {"granularity", "2"}}));
   EXPECT_EQ(call.settings_at(0, 1), (Assignments{{"grid", "8"}, {"granularity", "0"}}));
+  EXPECT_TRUE(call.needs_sm_count());
+  EXPECT_FALSE(parse_call("multiblock/two-launch:grid=8,granularity=ceil(n/1024)").needs_sm_count());
 }
 
 TEST(CallName, IsRefusedByOneLineThatNamesIt) {

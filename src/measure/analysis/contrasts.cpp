@@ -99,7 +99,7 @@ class Rows {
   /// The one row that is this call and was measured. Throws Lacking.
   Found at(const std::string& experiment, const Contrast& c, const Contrast::Point& point, std::size_t n) const {
     const CallName call = parse_call(point.call);
-    if (point.call.find("*SMs") != std::string::npos && sm_count_ == 0)
+    if (call.needs_sm_count() && sm_count_ == 0)
       throw Lacking{"machine.json does not say how many multiprocessors the GPU has"};
     const Assignments settings = call.settings_at(n, sm_count_);
     const StoredRow* row = nullptr;
