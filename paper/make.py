@@ -39,7 +39,7 @@ def numbers_in_paper() -> dict[str, int]:
 
 
 # Of each figure its module and the files that it is drawn from, without the first of which there is none.
-FIGURES = {"limits": (limits, "limits"), "index": (index, "index"), "ladders": (ladders, "contrasts"),
+FIGURES = {"limits": (limits, "limits"), "index": (index, "contrasts"), "ladders": (ladders, "contrasts"),
            "levels": (levels, "contrasts"), "grid": (grid, "multiblock"), "latency": (latency, "contrasts"),
            "ablation": (ablation, "contrasts"), "accuracy": (accuracy, "accuracy"),
            "frontier": (frontier, "frontier frontier-python"), "exact": (exact, "frontier"), "peers": (peers, "peers"),

@@ -141,19 +141,15 @@ def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(
 
 
 def test_an_index_is_beside_the_signed_one_of_32_bits(tmp_path):
-    rows = [call("index", t, f"multiblock/last-block:block=1024,grid=auto,index={i}", 2**28, element_type="f32")
-            for i, t in (("i32", 2e-4), ("u64", 4e-4))]
-    rows += [call("index", t, f"squares/strided:block={b},finish=host,index={i}", 2**28, "device_part", "f32",
-                  operation="sum_of_squares") for b in (256, 512) for i, t in (("i32", 1e-3), ("u32", 5e-3))]
-    rows += [call("index", 1e-4, "levels/naive:block=256,index=u32", 2**28, element_type="f32")]  # over nothing
-    figure = index.draw(folder_of(tmp_path / "m", rows))
+    of = {("index.multiblock/last-block.u64", 2**28): 0.5, ("index.levels/local-stride.u32", 2**28): None}
+    of |= {(f"index.squares/strided [{block}].u32", 2**28): 0.2 for block in (256, 512)}
+    figure = index.draw(folder_of(tmp_path / "m", of=of))
     axes = axes_of(figure, f"index:{2**28}")
     names = [t.get_text() for t in axes.get_yticklabels()]
     assert names == ["multiblock/last-block", "squares/strided [256]", "squares/strided [512]"]
     assert points(axes, "u64", along_x=True) == {0.22: pytest.approx(0.5)}
     assert points(axes, "u32", along_x=True) == {1: pytest.approx(0.2), 2: pytest.approx(0.2)}
-    ends = (1 - WIDTH) / (1 + WIDTH), (1 + WIDTH) / (1 - WIDTH)
-    assert interval(axes, "u64", 0, along_x=True) == pytest.approx(tuple(0.5 * e for e in ends))
+    assert interval(axes, "u64", 0, along_x=True) == pytest.approx((0.5 * (1 - WIDTH), 0.5 * (1 + WIDTH)))
 
 
 def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):
