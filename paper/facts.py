@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from inspect import isfunction
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ import contrasts  # for queries, as speeds()
 import results as rs
 from figures.frontier import points_of
 from figures.index import speeds
-from goals import ODD, mean
+from goals import ODD
 from verdicts import OPEN, counts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,6 +112,10 @@ OTHERS = ("ablation", "accuracy", "autotune", "index", "latency", "levels", "lim
 
 def ends(values) -> tuple[float, float]:
     return min(values), max(values)
+
+
+def mean(ratios: pd.Series) -> float:
+    return geometric_mean(ratios.dropna())
 
 
 def call_of(row: pd.Series) -> str:
@@ -281,8 +286,7 @@ def of_index(d: rs.Results, call: str) -> tuple[float, float, float]:
 def grids(d: rs.Results, variant: str) -> pd.Series:
     """Times by the number of blocks per SM."""
     rows = d.rows("multiblock", f"multiblock/{variant}", n=10**8, timing_mode="device", status="ok")
-    grid = pd.to_numeric(rows["settings"].str.extract(r"grid=(\d+)")[0])
-    return rows.assign(each=grid / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
+    return rows.assign(each=rs.setting(rows, "grid") / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
 
 
 def loads(d: rs.Results, n: int) -> str:

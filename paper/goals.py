@@ -4,14 +4,14 @@
     python paper/goals.py experiments/results/nvidia-h200
 
 A goal's points are an experiment's rows of one call, these types and ways of timing, and these sizes: "odd" are 2^k - 1
-and 2^k + 1 elements and starts off alignment by one, "even" all others. Their speedup is the rows' own, over CUB, or, where
-the goal names contrasts, theirs; which points are slower or undecided is said by the contrasts' verdicts. All else is
-judged by estimates, as the goals were set. A quantity of which nothing is demanded is reported by type and way.
+and 2^k + 1 elements and starts off alignment by one, "even" all others. Speedups over CUB are the rows', or those of the
+contrasts that the goal names, whose verdicts say what is slower or undecided. All else is judged by estimates. A quantity
+of which nothing is demanded is reported by type and way.
 """
 
 import sys
-from contextlib import suppress
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 import pandas as pd
@@ -20,27 +20,23 @@ import results as rs
 from command_line import Parser, one_line
 
 SET = Path(__file__).with_name("goals-set.csv")
-MET, MISSED, ABSENT = "met", "missed", "not measured"
-COLUMNS = ["goal", "what", "quantity", "element_type", "timing_mode", "cache_state", "demanded", "measured", "low", "high",
-           "points", "at", "at_n", "verdict", "set"]
+WORST_FIRST = MISSED, ABSENT, MET = "missed", "not measured", "met"
 PART = ["element_type", "timing_mode", "cache_state"]
+COLUMNS = ["goal", "what", "quantity", *PART, *"demanded measured low high points at at_n verdict set".split()]
 ODD = [2**k + d for k in range(10, 32) for d in (-1, 1)]
-
-
-def mean(values: pd.Series) -> float:
-    return float(np.exp(np.log(values).mean()))
-
 
 # Of each quantity the points' column, what is made of it, and whether at least so much is demanded, or at most.
 QUANTITIES = {"slower": ("verdict", lambda v: float((v == "SLOWER").sum()), False),
               "undecided": ("verdict", lambda v: float((v == "UNDECIDED").mean()), False),
-              "speedup": ("speedup", mean, True), "least_speedup": ("speedup", min, True),
-              "ceiling": ("share", mean, True), "least_ceiling": ("share", min, True),
+              "speedup": ("speedup", geometric_mean, True), "least_speedup": ("speedup", min, True),
+              "ceiling": ("share", geometric_mean, True), "least_ceiling": ("share", min, True),
               "over_empty_s": ("over_empty", max, False)}
 
 
 def points_of(results: rs.Results, goal: dict[str, str]) -> pd.DataFrame:
-    """The goal's points: of each what its quantity is made of, and the ends. Absent where there is no such file."""
+    """The goal's points: of each what its quantity is made of, and the ends. None where there is no such file."""
+    if results.table("contrasts" if goal["contrasts"] else goal["experiment"]) is None:
+        return pd.DataFrame()
     where = dict(operation=goal["operation"], element_type=goal["element_types"].split())
     if goal["contrasts"]:
         rows = results.rows("contrasts", name=goal["contrasts"].split(), **where).rename(
@@ -65,22 +61,19 @@ def judged(folder: Path) -> pd.DataFrame:
     rows = []
     for goal in pd.read_csv(SET, keep_default_na=False, dtype=str).to_dict("records"):
         column, of, at_least = QUANTITIES[goal["quantity"]]
-        found = []
-        for results in folders[goal["where"]]:
-            with suppress(rs.Absent):
-                found.append(points_of(results, goal))
-        points = pd.concat([f for f in found if len(f)] or [pd.DataFrame(columns=[column, *PART])], ignore_index=True)
+        found = [f for results in folders[goal["where"]] if len(f := points_of(results, goal))]
+        points = pd.concat(found or [pd.DataFrame(columns=[column, *PART])], ignore_index=True)
         if not goal["demanded"]:
             rows += [goal | dict(zip(PART, part), measured=of(p[column]), points=len(p))
                      for part, p in points.groupby(PART, sort=False)]
             continue
         row = goal | dict.fromkeys(PART, "all") | {"points": len(points), "verdict": ABSENT}
         if len(points):
-            row["measured"] = measured = of(points[column])
-            row["verdict"] = MET if (measured >= float(goal["demanded"]) if at_least else
-                                     measured <= float(goal["demanded"])) else MISSED
+            measured, demanded = of(points[column]), float(goal["demanded"])
+            met = measured >= demanded if at_least else measured <= demanded
+            row |= {"measured": measured, "verdict": MET if met else MISSED}
         if len(points) and of in (min, max):  # beside an extreme stands the interval of its point
-            at = points.loc[points[column].idxmin() if of is min else points[column].idxmax()]
+            at = points.loc[(points[column] == measured).idxmax()]
             row |= {"low": at[f"{column}_low"], "high": at[f"{column}_high"], "at": " ".join(at[PART]), "at_n": at["n"]}
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS).astype({"at_n": "Int64"})
@@ -88,8 +81,7 @@ def judged(folder: Path) -> pd.DataFrame:
 
 def verdicts(rows: pd.DataFrame) -> pd.Series:
     """By goal: met if all is that it demands."""
-    return rows[rows["verdict"].notna()].groupby("goal", sort=False)["verdict"].agg(
-        lambda v: MISSED if MISSED in set(v) else MET if set(v) == {MET} else ABSENT)
+    return rows.dropna(subset=["verdict"]).groupby("goal", sort=False)["verdict"].agg(lambda v: min(v, key=WORST_FIRST.index))
 
 
 @one_line("goals.py: error")

@@ -140,6 +140,17 @@ def parse_settings(text: str) -> dict[str, str]:
     return dict(pair.split("=", 1) if "=" in pair else (pair, "") for pair in text.split(";") if pair)
 
 
+def parse_call(call: str) -> tuple[str, dict[str, str]]:
+    """The variant and the settings of "levels/naive:block=256,finish=atomic"."""
+    variant, _, settings = call.partition(":")
+    return variant, parse_settings(settings.replace(",", ";"))
+
+
+def setting(rows: pd.DataFrame, name: str) -> pd.Series:
+    """A setting of each row as a number; NaN where it has none, or a word."""
+    return pd.to_numeric(rows["settings"].map(lambda settings: parse_settings(settings).get(name)), errors="coerce")
+
+
 # ---------------------------------------------------------------------------------------------------- CSV
 
 AGAIN = "run the experiment again"
@@ -396,11 +407,11 @@ class Results:
         found = self.table(name)
         if found is None:
             raise Absent(f"no {name}.csv: {remedy(self.folder / f'{name}.csv')}")
-        variant, _, settings = call.partition(":")
+        variant, settings = parse_call(call)
         where |= {"variant": variant} if variant else {}
         refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in found])
         found = where_is(found, **where)
-        pairs = set(filter(None, settings.split(",")))
+        pairs = set(map("=".join, settings.items()))
         return found[np.array([pairs <= set(of.split(";")) for of in found["settings"]], bool)] if pairs else found
 
     def row(self, name: str, call: str = "", **where) -> pd.Series:

@@ -30,7 +30,7 @@ OPEN = NEAR, UNDECIDED
 NEAR_BY = 1.02  # an interval across a threshold that goes no further beyond it is near it
 FEW_SAMPLES = 7  # the least that a run takes
 LARGE = 2**28
-BESIDES = "; "  # behind it a rank correlation's reason has details that the paper's table leaves out
+BESIDES = "; in detail: "  # behind it a reason has what the paper's table leaves out
 NEXT_TEST = " | "  # between the reasons of a claim's tests
 LATENCY_BOUND = 1.25  # a load's latency times so much is no more than the wait for one load
 
@@ -116,7 +116,7 @@ def latency(results: rs.Results) -> float:
 
 def threads_of(test: dict) -> int:
     """In a block of the test's call."""
-    return int(rs.parse_settings(test["variant"].partition(":")[2].replace(",", ";"))["block"])
+    return int(rs.parse_call(test["variant"])[1]["block"])
 
 
 # ------------------------------------------------------------------------------------------------ deciding

@@ -1,7 +1,5 @@
 """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks."""
 
-import pandas as pd
-
 import results as rs
 from figures import style
 from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_document
@@ -16,7 +14,7 @@ def draw(results: rs.Results):
     document = of_document("multiblock")
     same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
-    rows = rows.assign(grid=pd.to_numeric(rows["settings"].str.extract(r"grid=(\d+)")[0])).dropna(subset=["grid"])
+    rows = rows.assign(grid=rs.setting(rows, "grid")).dropna(subset=["grid"])
     rows = rows[rows["share_of_read_ceiling"] > 0]
     own = rows[rows["n"] == document["n"][0]]
     if own.empty:

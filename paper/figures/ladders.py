@@ -71,17 +71,12 @@ def of_cub(results: rs.Results, document: str) -> tuple[float | None, float | No
     return None, None, False
 
 
-def settings_of(call: str) -> dict[str, str]:
-    """The settings in a call's name as claims.json has it; of ceil(n/1024) blocks n/1024."""
-    found = rs.parse_settings(call.partition(":")[2].replace(",", ";"))
-    return {k: v.removeprefix("ceil(").removesuffix(")") for k, v in found.items()}
-
-
 def label(rung: Rung, rungs: list[Rung]) -> str:
     """The kernel's name, with the settings in which it differs from another rung of the same kernel."""
-    variant, mine = rung.call.partition(":")[0], settings_of(rung.call)
-    others = [settings_of(r.call) for r in rungs if r.call.partition(":")[0] == variant]
-    differ = [f"{k}={v}" for k, v in mine.items() if any(o.get(k) != v for o in others)]
+    variant, mine = rs.parse_call(rung.call)
+    others = [settings for of, settings in (rs.parse_call(r.call) for r in rungs) if of == variant]
+    differ = [f"{k}={v.removeprefix('ceil(').removesuffix(')')}" for k, v in mine.items()
+              if any(o.get(k) != v for o in others)]
     return rs.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
 
 

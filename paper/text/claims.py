@@ -60,7 +60,7 @@ def body(results: rs.Results) -> list[str]:
 def why(reason: str) -> str:
     """A verdict's reason, in short; it may hold long names of metrics and files, which may be broken after "_", "." and
     "/"."""
-    each = [r.partition(vd.BESIDES)[0] if "rank correlation" in r else r for r in reason.split(vd.NEXT_TEST)]
+    each = [r.partition(vd.BESIDES)[0] for r in reason.split(vd.NEXT_TEST)]
     return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex("; ".join(each)))
 
 
