@@ -57,13 +57,13 @@ def with_interval(value: float, low: float, high: float) -> str:
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
 
 
-def comparison(folder: Path) -> str:
+def comparison(results: rs.Results) -> str:
     """Of each document, ours and the other libraries the call that is fastest at the largest size: timed on the device,
     or end to end where none of the group ends there. Then CUB's sum, and only reading."""
-    table = rs.read_points(rs.stored(folder / "comparison.csv"))
+    table = results.comparison
     table = table[(table["element_type"] == TYPE) & (table["status"] == "ok") & (table["device"] == "cuda") &
                   ~table["page_locked"] & (table["by_default"] | table["is_base"] | (table["kind"] != "library"))]
-    peak = rs.read_machine(folder / "machine.json", folder.name).peak_bytes_per_s
+    peak = results.machine.peak_bytes_per_s
     largest = table[table["n"] == SIZES[-1]]
 
     def cub(call: pd.Series) -> pd.Series:
@@ -102,7 +102,7 @@ def comparison(folder: Path) -> str:
     return markdown(head, rows, "lllrrrrrrr")
 
 
-def claims(folder: Path) -> str:
+def claims(results: rs.Results) -> str:
     """Each claim with the document's own figure, the ratio at the document's own size, that of other cards, the ratio at
     2^28, and the verdict."""
     from text.claims import ratios
@@ -110,9 +110,8 @@ def claims(folder: Path) -> str:
     def shown(tests: pd.DataFrame) -> str:
         return ratios(tests, with_interval, lambda ratio: f"{ratio:#.3g}")
 
-    results = rs.Results(folder)
-    cards = [rs.Results(path.parent).verdicts for path in sorted(folder.resolve().parent.glob("*/verdicts.csv"))
-             if path.parent != folder.resolve()]
+    here = results.folder.resolve()
+    cards = [rs.Results(path.parent).verdicts for path in sorted(here.parent.glob("*/verdicts.csv")) if path.parent != here]
     rows = []
     for claim in rs.claims()["claims"]:
         first, tests = vd.with_tests(results.verdicts, claim["id"], vd.CLAIM)
@@ -135,23 +134,21 @@ def claims(folder: Path) -> str:
                     [[field.replace("|", r"\|") for field in row] for row in rows], "lllrrrll")
 
 
-def tuned(folder: Path) -> str:
+def tuned(results: rs.Results) -> str:
     """What was demanded of tuned, what was measured, and whether that meets it."""
-    return markdown(["", "demanded", "measured", ""], goals(folder), "llll")
+    return markdown(["", "demanded", "measured", ""], goals(results), "llll")
 
 
-def trust(folder: Path) -> str:
+def trust(results: rs.Results) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
-    folders = [folder, *rs.beside(folder)]
-    told = {of: checks(of) for of in folders if (of / "nvbench-agreement.csv").exists()}
+    told = {of.machine.gpu: checks(of) for of in (results, *results.beside) if of.table("nvbench-agreement") is not None}
     names = list(dict.fromkeys(name for of in told.values() for name in of))
-    gpus = [rs.read_machine(of / "machine.json", of.name).get("gpu.name") for of in told]
-    return markdown(["", *gpus], [[name, *(of.get(name, "") for of in told.values())] for name in names], "l" * 9)
+    return markdown(["", *told], [[name, *(of.get(name, "") for of in told.values())] for name in names], "l" * 9)
 
 
-def checks(folder: Path) -> dict[str, str]:
+def checks(results: rs.Results) -> dict[str, str]:
     """By what is checked: at how many points it agrees, and the largest difference."""
-    agreement, found = pd.read_csv(folder / "nvbench-agreement.csv"), {}
+    agreement, found = results.table("nvbench-agreement"), {}
     for name, mode, variant in (
             ("nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)", "device", "cub/sum"),
             ("a plain loop, `cub/sum` in a graph: within 3 %", "graph", "cub/sum"),
@@ -161,16 +158,15 @@ def checks(folder: Path) -> dict[str, str]:
         off = of["difference"].abs()
         if len(of):
             found[name] = f"{(off <= of['allowed']).sum()} of {len(of)}, at most {100 * off.max():.2g} % apart"
-    for name, file in (("two runs", "repeat.csv.gz"),
-                       ("the same, relative to CUB", "repeat-relative.csv.gz")):
-        of = pd.read_csv(folder / file, low_memory=False).dropna(subset=["ratio_low", "ratio_high"])
+    for name, file in (("two runs", "repeat"), ("the same, relative to CUB", "repeat-relative")):
+        of = results.table(file).dropna(subset=["ratio_low", "ratio_high"])
         of = of.assign(same=of["ratio_low"].le(1) & of["ratio_high"].ge(1),
                        width=(of["ratio_high"] - of["ratio_low"]) / of["ratio"])
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
             there = of[of["timing_mode"] == mode]
             same, width = 100 * there["same"].mean(), 100 * there["width"].median()
             found[f"{name}, {words}: the interval includes 1"] = f"{same:.1f} % of {len(there):,}; {width:.2g} % wide"
-    selftest = json.loads((folder / "selftest.json").read_text())
+    selftest = json.loads(results.file("selftest.json").read_text())
     for name, key in (("`selftest`, a variant against itself: the interval excludes 1", "together"),
                       ("the same, in other contexts", "apart")):
         found[name] = f"{selftest[key]['false_positives']} of {selftest[key]['comparisons']}"
@@ -180,18 +176,18 @@ def checks(folder: Path) -> dict[str, str]:
     return found
 
 
-def peers(folder: Path) -> str:
+def peers(results: rs.Results) -> str:
     """Sums that Python users call, f32: their kernels alone, and the call until its result is on the host."""
-    return times_of_peers(folder, "us", [(TYPE, n) for n in (2**10, 2**16, 2**20, *SIZES[1:])])
+    return times_of_peers(results, "us", [(TYPE, n) for n in (2**10, 2**16, 2**20, *SIZES[1:])])
 
 
-def peers_by_type(folder: Path) -> str:
+def peers_by_type(results: rs.Results) -> str:
     """The same of other types, 2^24 elements."""
-    return times_of_peers(folder, "2^24, us", [(kind, 2**24) for kind in ("i8", "f16", "f32", "f64")])
+    return times_of_peers(results, "2^24, us", [(kind, 2**24) for kind in ("i8", "f16", "f32", "f64")])
 
 
-def times_of_peers(folder: Path, corner: str, columns: list[tuple[str, int]]) -> str:
-    table = rs.Results(folder).experiment("peers")
+def times_of_peers(results: rs.Results, corner: str, columns: list[tuple[str, int]]) -> str:
+    table = results.experiment("peers")
     table = table[(table["status"] == "ok") & (table["cache_state"] == "cold_dirty")]
     times = table.set_index(["variant", "timing_mode", "element_type", "n"])["time_median_s"]
     ways = ("replay", "end_to_end")
@@ -223,23 +219,22 @@ OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f
           "xsum/sum": "xsum", "exact/cpu": "`exact/cpu`"}
 
 
-def errors_of_floats(folder: Path, kind: str = "f32") -> str:
+def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
     """Error against time of sums of f32."""
-    points = frontier.points_of(rs.Results(folder).experiment("frontier"))
+    points = frontier.points_of(results.experiment("frontier"))
     small, large = sorted(points["n"].unique())
     times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random"), "of spread data": (large, "spread")}
     return errors(points[points["element_type"] == kind], [kind], {c: of[0] for c, of in frontier.CALLS.items()}, times,
                   "time_median_s", microseconds)
 
 
-def errors_of_doubles(folder: Path) -> str:
+def errors_of_doubles(results: rs.Results) -> str:
     """The same of f64."""
-    return errors_of_floats(folder, "f64")
+    return errors_of_floats(results, "f64")
 
 
-def errors_from_python(folder: Path) -> str:
+def errors_from_python(results: rs.Results) -> str:
     """Error against CUB's speed of sums that Python users call on a GPU."""
-    results = rs.Results(folder)
     points = frontier.points_from_python(results.experiment("frontier-python"),
                                          frontier.points_of(results.experiment("frontier")))
     small, large = points["n"].min(), points["n"].max()
@@ -248,9 +243,9 @@ def errors_from_python(folder: Path) -> str:
                   lambda speed: f"{speed:.2f}")
 
 
-def errors_on_cpu(folder: Path) -> str:
+def errors_on_cpu(results: rs.Results) -> str:
     """Error against time on a CPU, of 2^20 elements, beside the exact sum by all its threads."""
-    table = rs.Results(folder).experiment("frontier-python-cpu")
+    table = results.experiment("frontier-python-cpu")
     times = {"ms, random": (2**20, "random"), "spread": (2**20, "spread")}
     return errors(frontier.with_errors(table, device="cpu", n=2**20), ["on the CPU", "elements"], OF_CPU, times,
                   "time_median_s", lambda seconds: f"{1e3 * seconds:.2g}")
@@ -300,9 +295,9 @@ PICTURES = {"docs/comparison.png": (figures.speedup, ("comparison.csv", "catalog
             "docs/exact.png": (figures.exact, ("frontier.csv",))}
 
 
-def source_of(folder: Path, names: tuple[str, ...]) -> str:
+def source_of(results: rs.Results, names: tuple[str, ...]) -> str:
     """Of what the picture is drawn from; a file that is not there yet adds nothing."""
-    files = [rs.Results(folder).file(name) for name in names]
+    files = [results.file(name) for name in names]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files if file.exists())).hexdigest()
 
 
@@ -321,20 +316,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="folder with README.md and docs/")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if anything is out of date")
     options = parser.parse_args(arguments)
-    written = []
+    results, written = rs.Results(options.results), []
     for page, name, made in TABLES:
         old = (options.root / page).read_text(encoding="utf-8")
-        new = with_table(old, name, made(options.results), page)
+        new = with_table(old, name, made(results), page)
         if new != old:
             written.append(page)
             if not options.check:
                 (options.root / page).write_text(new, encoding="utf-8")
     for picture, (figure, files) in PICTURES.items():
-        source = source_of(options.results, files)
+        source = source_of(results, files)
         if drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:
-                figure.draw(rs.Results(options.results)).savefig(
+                figure.draw(results).savefig(
                     options.root / picture, metadata={"Software": None, SOURCE_KEY: source})
     if written and options.check:
         print(f"{', '.join(written)}: not what the results give: run python tools/summary.py", file=sys.stderr)

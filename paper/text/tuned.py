@@ -2,7 +2,6 @@
 and way of timing."""
 
 import re
-from pathlib import Path
 
 import pandas as pd
 
@@ -21,16 +20,11 @@ SHOWN = {"slower": ("{:.0f}", "{} slower", "{} of {n} slower"), "undecided": ("{
          "over_empty_s": ("{:.2f} us", "within {}", "{} above it")}
 
 
-def read(folder: Path) -> pd.DataFrame | None:
-    path = folder / "goals.csv"
-    return pd.read_csv(path, keep_default_na=False, na_values=[""]) if path.exists() else None
-
-
-def lines(folder: Path) -> list[list[str]]:
+def lines(results: Results) -> list[list[str]]:
     """Of each goal what it is of, what it demands, what was measured, and whether that meets it."""
-    rows = read(folder)
+    rows = results.table("goals")
     return [] if rows is None else [
-        ["; ".join(of["what"].dropna()), *("; ".join(told) for told in zip(*map(demand, of.to_dict("records")))),
+        ["; ".join(filter(None, of["what"])), *("; ".join(told) for told in zip(*map(demand, of.to_dict("records")))),
          next(v for v in ("missed", "not measured", "met") if v in set(of["verdict"]))]
         for _, of in rows[rows["demanded"].notna()].groupby("goal", sort=False)]
 
@@ -44,7 +38,7 @@ def demand(row: dict) -> tuple[str, str]:
         return text.replace("%", " %")
 
     said = "not measured" if pd.isna(row["measured"]) else measured.format(shown(row["measured"]), n=row["points"])
-    if pd.notna(row["at"]):
+    if row["at"]:
         ends = ", ".join(re.sub(" (%|us)", "", shown(row[end])) for end in ("low", "high"))
         said += f" [{ends}] ({row['at'].replace('_', ' ')}, {power(int(row['at_n']))})"
     asked = re.sub(r"\.?0+(?= |$)", "", shown(row["demanded"])) if row["demanded"] else "none"
@@ -67,12 +61,12 @@ def in_latex(text: str) -> str:
 
 
 def goals_body(results: Results) -> list[str]:
-    return [latex.row(*map(in_latex, line)) for line in lines(results.folder)]
+    return [latex.row(*map(in_latex, line)) for line in lines(results)]
 
 
 def parts_body(results: Results) -> list[str]:
     """A line for each way of timing, with the three types' means."""
-    rows = read(results.folder)
+    rows = results.table("goals")
     if rows is None:
         return []
     of = rows[rows["demanded"].isna() & (rows["quantity"] == "speedup")].set_index(

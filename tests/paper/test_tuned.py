@@ -1,7 +1,5 @@
 """The figure and the tables of the project's own sum, of planted rows; nothing without them."""
 
-from types import SimpleNamespace
-
 import pytest
 import synthetic
 from drawn import axes_of, line, texts
@@ -73,14 +71,14 @@ host,thrust::reduce,over_empty_s,all,all,all,1.5e-06,1.26911e-06,1.04413e-06,1.5
 
 
 def test_goals_are_told_with_what_was_demanded_and_measured(tmp_path):
-    assert tuned.lines(tmp_path) == tuned.goals_body(SimpleNamespace(folder=tmp_path)) == []
+    assert tuned.lines(rs.Results(tmp_path)) == tuned.parts_body(rs.Results(tmp_path)) == []
     (tmp_path / "goals.csv").write_text(GOALS)
-    assert tuned.lines(tmp_path) == [
+    results = rs.Results(tmp_path)
+    assert tuned.lines(results) == [
         ["a goal", "none slower; least speedup 0.99; at most 5 % undecided",
          "1 of 960 slower; least 0.998 [0.988, 1.007] (i32 device cold dirty, 2^12); 4.2 % undecided", "missed"],
         ["2^k + 1 and more", "mean at least 95 % of the read ceiling", "not measured", "not measured"],
         ["thrust::reduce", "within 1.5 us", "1.27 us above it [1.04, 1.57] (f64 end to end warm, 3,000,001)", "met"]]
-    results = SimpleNamespace(folder=tmp_path)
     assert tuned.goals_body(results)[1] == (
         r"$2^{k}+ 1$ and more & mean at least 95\,\% of the read ceiling & not measured & not measured \\")
     assert tuned.goals_body(results)[2].startswith(r"\id{thrust::reduce} & within 1.5\,\textmu{}s &")

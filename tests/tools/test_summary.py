@@ -28,7 +28,7 @@ def fields(table: str, begin: str) -> list[str]:
 
 
 def test_the_comparison_has_each_groups_fastest_call_beside_cub(folder):
-    table = summary.comparison(folder)
+    table = summary.comparison(rs.Results(folder))
     # multiblock/last-block-warp: 4.2 us + 2^30 bytes at 3.2 TB/s; CUB: 5 us + 2^30 bytes at 4 TB/s.
     kernel, cub, read = 4.2e-6 + 2**30 / 3.2e12, 5e-6 + 2**30 / 4e12, 4e-6 + 2**30 / 4.5e12
     assert fields(table, "`multiblock/last-block-warp`") == [
@@ -56,14 +56,14 @@ def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
     synthetic.write_csv(folder / "frontier-python.csv", [
         *cub, row("torch/sum", n=2**20, speedup=0.754), row("torch/sum", speedup=0.976), row("torch/sum", dataset="spread", ulps=1000),
         row("torch/sum", mode="end_to_end", speedup=0.1), row("jax/sum", mode="end_to_end", speedup=0.6)])
-    table = summary.errors_from_python(folder)
+    table = summary.errors_from_python(rs.Results(folder))
     assert fields(table, "torch.sum") == ["f32", "0.75", "0.98", "3", "10^3", "—"]
     assert fields(table, "jax.numpy.sum, its call") == ["f32", "—", "0.60", "3", "—", "—"] and "CUB |" not in table
     of_cpu = [row(v, n=2**20, mode="end_to_end", ulps=u, device="cpu", dataset=d, time_median_s=s) for v, u, d, s in (
         ("numpy/sum", 12, "random", 2e-3), ("numpy/sum", 0, "spread", 2e-3), ("exact/cpu", 0.25, "random", 4e-4),
         ("exact/cpu", 0.25, "spread", 0.02))]
     synthetic.write_csv(folder / "frontier-python-cpu.csv", of_cpu)
-    table = summary.errors_on_cpu(folder)
+    table = summary.errors_on_cpu(rs.Results(folder))
     assert fields(table, "numpy.sum") == ["f32", "2", "2", "12", "0", "—"]
     assert fields(table, "`exact/cpu`") == ["f32", "0.4", "20", "0.25", "0.25", "—"]
 
@@ -78,7 +78,7 @@ def test_a_mixed_claim_says_at_each_size_where_it_holds(tmp_path, monkeypatch):
     for folder, most in (("here", 1), ("there", 0.99)):
         (tmp_path / folder).mkdir()
         synthetic.write_csv(tmp_path / folder / "verdicts.csv", [row | ({"ratio": most} if row["ratio"] == 1 else {}) for row in rows])
-    row = summary.claims(tmp_path / "here").splitlines()[-1]
+    row = summary.claims(rs.Results(tmp_path / "here")).splitlines()[-1]
     assert "| 0.800 to 1.00 | 0.800 to 0.990 |" in row and row.endswith("| holds at 64 loads. At 2^28: holds at 4 loads |")
 
 
@@ -114,7 +114,7 @@ def test_checks_are_counted(folder, tmp_path):
     (copy / "selftest.json").write_text(json.dumps(
         {"together": {"false_positives": 3, "comparisons": 64}, "apart": {"false_positives": 2, "comparisons": 64},
          "planted": [planted, planted | {"found": False}, planted | {"too_small_beside_other": True}]}))
-    found = summary.checks(copy)
+    found = summary.checks(rs.Results(copy))
     assert found["nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)"] == "3 of 5, at most 9 % apart"
     assert found["a plain loop, `cub/sum` in a graph: within 3 %"].startswith("2 of 2")
     assert found["two runs, on the device: the interval includes 1"].startswith("75.0 % of 4")
