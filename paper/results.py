@@ -54,7 +54,7 @@ READ_CEILING = "(read-ceiling)"
 # Of files that the program does not write.
 VERDICTS = Columns(
     "claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low "
-    "ci_high threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(), ["verdicts_before"],
+    "ci_high threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(),
     words={"verdict": ["holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed",
                        "not decidable here"],
            "role": ["claim", "large", "step", "beside"]})

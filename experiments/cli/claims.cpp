@@ -25,12 +25,11 @@ struct ClaimsOptions {
 
 constexpr std::array<std::string_view, 7> verdict_words = {
     "holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed", "not decidable here"};
-constexpr std::array<const char*, 12> verdict_columns = {"claim",     "statement", "n",      "base",
-                                                         "variant",   "ratio",     "ci_low", "ci_high",
-                                                         "threshold", "verdict",   "reason", "role"};
 /// Of a claim whose tests were changed, its verdicts by the tests as they stood before each change, separated by "; ".
-/// Files of earlier revisions lack it.
 constexpr const char* before_column = "verdicts_before";
+constexpr std::array<const char*, 13> verdict_columns = {"claim",  "statement", "n",          "base",      "variant",
+                                                         "ratio",  "ci_low",    "ci_high",    "threshold", "verdict",
+                                                         "reason", "role",      before_column};
 
 /// verdicts.csv, checked.
 class Verdicts {
@@ -56,8 +55,6 @@ class Verdicts {
       if (found == header.end()) throw UsageError(path_.string() + " lacks the column " + column + ": " + again);
       at_[column] = static_cast<std::size_t>(found - header.begin());
     }
-    const auto before = std::find(header.begin(), header.end(), before_column);
-    if (before != header.end()) at_[before_column] = static_cast<std::size_t>(before - header.begin());
     records_.assign(csv.records.begin() + 1, csv.records.end());
     for (std::size_t i = 0; i < records_.size(); ++i) {
       const std::string where = fmt::format("{}: record {}", path_.string(), i + 2);
@@ -76,7 +73,6 @@ class Verdicts {
   const std::vector<Fields>& records() const { return records_; }
   std::vector<std::string> verdicts_before(const Fields& record) const {
     std::vector<std::string> found;
-    if (!at_.contains(before_column)) return found;
     std::string_view rest = field(record, before_column);
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find("; "), rest.size());

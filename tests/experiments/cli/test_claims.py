@@ -87,16 +87,6 @@ def test_verdicts_by_the_tests_as_first_set(reductio, folder):
     assert "verdicts_before has 'stays', no verdict" in reductio("claims", folder).error()
 
 
-def test_a_file_of_an_earlier_revision_lacks_them(reductio, folder):
-    now = reductio("claims", folder).ok()
-    path = folder / "verdicts.csv"
-    lines = path.read_text().splitlines()
-    assert lines[0].endswith(",role,verdicts_before") and all(line.endswith(",") for line in lines[1:])
-    path.write_text("\n".join([lines[0].removesuffix(",verdicts_before"), *(line[:-1] for line in lines[1:])]) + "\n")
-    assert reductio("claims", folder).ok() == now
-    assert rs.Results(folder).verdicts[vd.BEFORE].eq("").all()
-
-
 def test_what_decides_nothing_says_so(reductio, folder):
     edited(folder, ",step,\nS3,", f",step,\nS2,{',' * 10}1.5,1.4,1.6,,holds,by the way,beside,\nS3,")
     said = reductio("claims", folder, "S2").ok()
