@@ -22,7 +22,6 @@ from command_line import Parser, one_line
 SET = Path(__file__).with_name("goals-set.csv")
 WORST_FIRST = MISSED, ABSENT, MET = "missed", "not measured", "met"
 PART = ["element_type", "timing_mode", "cache_state"]
-COLUMNS = ["goal", "what", "quantity", *PART, *"demanded measured low high points at at_n verdict set".split()]
 ODD = [2**k + d for k in range(10, 32) for d in (-1, 1)]
 
 # Of each quantity the points' column, what is made of it, and whether at least so much is demanded, or at most.
@@ -34,7 +33,7 @@ QUANTITIES = {"slower": ("verdict", lambda v: float((v == "SLOWER").sum()), Fals
 
 
 def points_of(results: rs.Results, goal: dict[str, str]) -> pd.DataFrame:
-    """The goal's points: of each what its quantity is made of, and the ends. None where there is no such file."""
+    """The goal's points: of each what its quantity is made of, and the ends. Empty without the file."""
     if results.table("contrasts" if goal["contrasts"] else goal["experiment"]) is None:
         return pd.DataFrame()
     where = dict(operation=goal["operation"], element_type=goal["element_types"].split())
@@ -76,7 +75,7 @@ def judged(folder: Path) -> pd.DataFrame:
             at = points.loc[(points[column] == measured).idxmax()]
             row |= {"low": at[f"{column}_low"], "high": at[f"{column}_high"], "at": " ".join(at[PART]), "at_n": at["n"]}
         rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS).astype({"at_n": "Int64"})
+    return pd.DataFrame(rows, columns=rs.GOALS.names).astype({"at_n": "Int64"})
 
 
 def verdicts(rows: pd.DataFrame) -> pd.Series:

@@ -58,9 +58,12 @@ VERDICTS = Columns(
     words={"verdict": ["holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed",
                        "not decidable here"],
            "role": ["claim", "large", "step", "beside"]})
+GOALS = Columns("goal what quantity element_type timing_mode cache_state demanded measured low high points at at_n verdict "
+                "set".split(), "demanded measured low high points at_n".split())
 CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
 # The files that have columns of their own and are no experiment's.
-TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("releases"), "verdicts": VERDICTS}
+TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("releases"), "verdicts": VERDICTS,
+          "goals": GOALS}
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8, "i128": 16}
 
 STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself

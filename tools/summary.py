@@ -141,9 +141,10 @@ def tuned(results: rs.Results) -> str:
 
 def trust(results: rs.Results) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
-    told = {of.machine.gpu: checks(of) for of in (results, *results.beside) if of.table("nvbench-agreement") is not None}
-    names = list(dict.fromkeys(name for of in told.values() for name in of))
-    return markdown(["", *told], [[name, *(of.get(name, "") for of in told.values())] for name in names], "l" * 9)
+    folders = [results, *map(rs.Results, rs.beside(results.folder))]
+    told = [(of.machine.gpu, checks(of)) for of in folders if of.table("nvbench-agreement") is not None]
+    names = list(dict.fromkeys(name for _, of in told for name in of))
+    return markdown(["", *(gpu for gpu, _ in told)], [[name, *(of.get(name, "") for _, of in told)] for name in names], "l" * 9)
 
 
 def checks(results: rs.Results) -> dict[str, str]:

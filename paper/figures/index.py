@@ -9,12 +9,12 @@ INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 ROW, RIGHT, HEAD, GAP, FOOT = 0.19, 0.08, 0.62, 0.12, 0.62
 
 
-def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], tuple[float, float, float]]]:
-    """By kernel and (index, n), with its interval. Times are on the device, or the device's part."""
+def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], rs.Contrast]]:
+    """By kernel and (index, n) its speed over the same kernel's with int, on the device or of the device's part."""
     found: dict[str, dict] = {}
     for name, c in results.contrasts_like("index."):
         kernel, _, index = name.rpartition(".")
-        found.setdefault(kernel, {})[index, c.n] = c.value, c.low, c.high
+        found.setdefault(kernel, {})[index, c.n] = c
     return found
 
 
@@ -27,11 +27,12 @@ def draw(results: rs.Results):
     figure = style.sheet(HEAD + tall + FOOT, style.COLUMN_WIDTH)
     sizes = sorted({n for of in found.values() for _, n in of})
     looks = {index: style.line_style(i, 0) | dict(linestyle="", markersize=3.2) for i, index in enumerate(INDEXES)}
-    least = min(v for of in found.values() for _, v, _ in of.values())
+    least = min(c.low for of in found.values() for c in of.values())
     left = 0.1 + max(map(style.text_width, names))
     for n, axes in zip(sizes, style.row(figure, [f"index:{n}" for n in sizes], FOOT, tall, left, RIGHT, GAP)):
         for i, index in enumerate(INDEXES):
-            points = [(y + 0.22 * (i - 1), *of[index, n]) for y, of in enumerate(found.values()) if (index, n) in of]
+            points = [(y + 0.22 * (i - 1), c.value, c.low, c.high) for y, of in enumerate(found.values())
+                      if (c := of.get((index, n)))]
             draw_points(axes, points, vertical=False, label=index, **looks[index])
         axes.set_xlim(min(0.9, least) - 0.06, 1.1)
         name_rows(axes, names if n == sizes[0] else [""] * len(names))
@@ -42,5 +43,6 @@ def draw(results: rs.Results):
     style.title(figure, f"The type of a loop's index, {results.machine.gpu}",
                 f"f32, device time or part, {rs.CACHE_LABELS['cold_dirty']}")
     style.legend(figure, {INDEXES[index]: look for index, look in looks.items()}, 0.21)
-    style.foot(figure, "Lines: 95 % intervals, paired by context.")
+    few = not all(c.enough for of in found.values() for c in of.values())
+    style.foot(figure, "Lines: 95 % intervals, paired by context" + ("; of slow calls their range." if few else "."))
     return figure

@@ -5,6 +5,7 @@ import re
 
 import pandas as pd
 
+from goals import WORST_FIRST
 from results import Results
 from text import latex
 
@@ -25,7 +26,7 @@ def lines(results: Results) -> list[list[str]]:
     rows = results.table("goals")
     return [] if rows is None else [
         ["; ".join(filter(None, of["what"])), *("; ".join(told) for told in zip(*map(demand, of.to_dict("records")))),
-         next(v for v in ("missed", "not measured", "met") if v in set(of["verdict"]))]
+         min(of["verdict"], key=WORST_FIRST.index)]
         for _, of in rows[rows["demanded"].notna()].groupby("goal", sort=False)]
 
 

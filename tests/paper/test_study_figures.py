@@ -24,13 +24,10 @@ def folder_of(path: Path, rows: list[dict] = (), of: dict | None = None) -> rs.R
 
 
 def call(experiment: str, time: float, call: str, n: int, mode: str = "device", element_type: str = "i32", **more) -> dict:
-    """A row of a call, named as in claims.json; its device part takes the time where the mode says so."""
+    """A row of a call, named as in claims.json."""
     variant, _, settings = call.partition(":")
     key = dict(experiment=experiment, variant=variant, settings=settings.replace(",", ";"), n=n, element_type=element_type,
                accumulator_type=element_type)
-    if mode == "device_part":
-        return timed(time + 15e-6, **key, timing_mode="end_to_end", device_part_median_s=time, **more,
-                     device_part_ci_low_s=(1 - WIDTH) * time, device_part_ci_high_s=(1 + WIDTH) * time)
     return timed(time, **key, timing_mode=mode, **more)
 
 
@@ -150,6 +147,9 @@ def test_an_index_is_beside_the_signed_one_of_32_bits(tmp_path):
     assert points(axes, "u64", along_x=True) == {0.22: pytest.approx(0.5)}
     assert points(axes, "u32", along_x=True) == {1: pytest.approx(0.2), 2: pytest.approx(0.2)}
     assert interval(axes, "u64", 0, along_x=True) == pytest.approx((0.5 * (1 - WIDTH), 0.5 * (1 + WIDTH)))
+    assert "Lines: 95 % intervals, paired by context." in texts(figure)
+    few = write_contrasts(tmp_path / "m", of, enough="no")
+    assert "paired by context; of slow calls their range." in texts(index.draw(rs.Results(few)))
 
 
 def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):

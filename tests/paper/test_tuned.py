@@ -83,3 +83,8 @@ def test_goals_are_told_with_what_was_demanded_and_measured(tmp_path):
         r"$2^{k}+ 1$ and more & mean at least 95\,\% of the read ceiling & not measured & not measured \\")
     assert tuned.goals_body(results)[2].startswith(r"\id{thrust::reduce} & within 1.5\,\textmu{}s &")
     assert tuned.parts_body(results)[3] == r"in a graph, L2 warm & 1.524 & --- & --- \\"
+
+
+def test_goals_of_which_nothing_was_measured_say_so(tmp_path):
+    (tmp_path / "goals.csv").write_text("\n".join(GOALS.splitlines()[line] for line in (0, 5)) + "\n")
+    assert tuned.lines(rs.Results(tmp_path))[0][2:] == ["not measured", "not measured"]

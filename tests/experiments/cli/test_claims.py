@@ -109,7 +109,9 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     assert "there is no" in said and f"run `reductio summarize {tmp_path}` and `.venv/bin/python paper/verdicts.py {tmp_path}`" in said
     assert "./check --quick makes .venv" in said  # without which the script ends in a traceback
     whole = (folder / "verdicts.csv").read_bytes()
-    for old, new, told in (("threshold", "limit", "lacks the column threshold"), (",holds,", ",sticks,", "no verdict 'sticks'"),
+    for old, new, told in (("threshold", "limit", "lacks the column threshold"),
+                           ("verdicts_before", "earlier", "lacks the column verdicts_before"),
+                           (",holds,", ",sticks,", "no verdict 'sticks'"),
                            ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 19 fields")):
         edited(folder, old, new)
         said = reductio("claims", folder).error()
