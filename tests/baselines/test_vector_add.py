@@ -39,6 +39,12 @@ def test_every_loop_is_timed_at_every_level_and_compared(vector_add, tmp_path):
     assert [float(r["ratio"]) for r in csv.DictReader(same.stdout.splitlines())] == [1] * len(rows)
 
 
+def test_long_vectors_are_in_every_fourth_pass(vector_add, tmp_path):
+    assert vector_add(tmp_path, "6", "200,2^13").returncode == 0
+    rows = list(csv.DictReader((tmp_path / "vector_add.csv").open(newline="")))
+    assert {(r["n"], r["n_samples"]) for r in rows} == {("200", "12"), ("8192", "4")}
+
+
 def test_what_cannot_be_measured_is_refused_in_one_line(vector_add, tmp_path):
     (tmp_path / "vector_add.csv").write_text("of another run\n")
     for arguments, said in [([], "FOLDER"), ([tmp_path, "x"], "PASSES"), ([tmp_path, "1", "1"], "from 2"),
