@@ -5,7 +5,7 @@ import re
 
 import pandas as pd
 
-from goals import WORST_FIRST
+from goals import verdicts
 from results import Results
 from text import latex
 
@@ -24,10 +24,12 @@ SHOWN = {"slower": ("{:.0f}", "{} slower", "{} of {n} slower"), "undecided": ("{
 def lines(results: Results) -> list[list[str]]:
     """Of each goal what it is of, what it demands, what was measured, and whether that meets it."""
     rows = results.table("goals")
-    return [] if rows is None else [
-        ["; ".join(filter(None, of["what"])), *("; ".join(told) for told in zip(*map(demand, of.to_dict("records")))),
-         min(of["verdict"], key=WORST_FIRST.index)]
-        for _, of in rows[rows["demanded"].notna()].groupby("goal", sort=False)]
+    if rows is None:
+        return []
+    asked = rows[rows["demanded"].notna()]
+    verdict = verdicts(asked)
+    return [["; ".join(filter(None, of["what"])), *("; ".join(told) for told in zip(*map(demand, of.to_dict("records")))),
+             verdict[goal]] for goal, of in asked.groupby("goal", sort=False)]
 
 
 def demand(row: dict) -> tuple[str, str]:
