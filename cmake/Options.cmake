@@ -103,3 +103,25 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
+
+# reductio_holds_kernels(TARGET): its sources hold kernels for the simulated device, which clang++ compiles, whatever
+# compiler the rest is for: it reports each access to memory (src/device/sim/compile_kernels).
+find_program(REDUCTIO_CLANG NAMES clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14
+             DOC "The clang++ that compiles kernels for the simulated device, 14 or newer")
+if(NOT REDUCTIO_CLANG)
+  message(FATAL_ERROR "reductio: kernels for the simulated device need clang++ 14 or newer: on Debian and Ubuntu, "
+                      "apt-get install clang; or name one, -DREDUCTIO_CLANG=/path/to/clang++")
+endif()
+set(_compile_kernels ${PROJECT_SOURCE_DIR}/src/device/sim/compile_kernels)
+set(_hooks ${PROJECT_SOURCE_DIR}/src/device/sim/hooks.awk)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_compile_kernels} ${_hooks})
+file(SHA256 ${_compile_kernels} _of_script)
+file(SHA256 ${_hooks} _of_hooks)
+string(SHA256 reductio_hooks_version "${_of_script}${_of_hooks}")
+string(SUBSTRING ${reductio_hooks_version} 0 8 reductio_hooks_version)
+function(reductio_holds_kernels target)
+  set_target_properties(${target} PROPERTIES
+    CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/src/device/sim/compile_kernels;${REDUCTIO_CLANG}")
+  # Another text of the script compiles them anew.
+  target_compile_definitions(${target} PRIVATE REDUCTIO_HOOKS_VERSION=0x${reductio_hooks_version})
+endfunction()

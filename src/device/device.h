@@ -61,7 +61,7 @@ Buffer<T> zeroed_buffer(std::size_t count) {
   check(cudaMemsetAsync(buffer.ptr(), 0, buffer.bytes(), native(workspace_stream())), "zeroing of a plan's state");
   check(cudaStreamSynchronize(native(workspace_stream())), "zeroing of a plan's state");
 #else
-  sim::fill_now(host_range(buffer.ptr(), count), 0, buffer.bytes());
+  sim::fill_now(buffer.ptr(), 0, buffer.bytes());
 #endif
   return buffer;
 }

@@ -16,20 +16,15 @@
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
 #include "device/sim/scheduler.h"
+#include "device/sim/shared_memory.h"
 #include "device/sim/streams.h"
 
 namespace reductio::sim {
 
 Spin spin;
-NumberedFile last_file;
+UnorderedStore unordered_store;
 
 namespace {
-
-/// By number, from 1.
-std::vector<const char*>& files() {
-  static std::vector<const char*> all;
-  return all;
-}
 
 std::string verb(Access kind) {
   switch (kind) {
@@ -42,87 +37,58 @@ std::string verb(Access kind) {
   return "accesses";
 }
 
-/// "element 3".
+/// "element 3": of what kernels may touch of an allocation.
 std::string element(const Touch& t) {
-  const auto bytes = static_cast<std::int64_t>(t.view ? t.where - t.view->begin : t.where);
+  const auto bytes = static_cast<std::int64_t>(t.where - t.memory->reach);
   return "element " + std::to_string(bytes / static_cast<std::int64_t>(t.size));
 }
 
-std::string elements_in_view(const Touch& t) { return std::to_string((t.view->end - t.view->begin) / t.size); }
+/// "element 3 of 5 elements in global memory", "byte 12 of shared array 'sums'".
+std::string place_in_memory(const Touch& t) {
+  return t.memory ? element(t) + " of " + std::to_string(t.memory->reach_bytes / t.size) + " elements in global memory"
+                  : place_in_shared_memory(t.where);
+}
 
 /// " (multiblock.cu:78)", or nothing.
 std::string in_brackets(SiteCode site) { return site ? " (" + to_string(site_of(site)) + ")" : std::string(); }
 
 }  // namespace
 
-SharedRange shared_array(const void* key, std::size_t bytes, Site site) {
-  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "host code asks for a shared array");
-  BlockState& b = static_cast<BlockState&>(*running);
-  for (const SharedArray& a : b.shared_arrays) {
-    if (a.key != key) continue;
-    if (!same(a.site, site))
-      stop_here(FaultKind::aliased, site,
-                "a shared_array of the same type and size is asked for at " + to_string(a.site) +
-                    ", and on a GPU both are one; number one of them, shared_array<T, N, 1>()");
-    return a.range;
-  }
-  const std::size_t begin = b.shared_arrays.empty() ? b.shared_bytes : b.shared_arrays.back().range.end;
-  const std::size_t aligned = (begin + 15) / 16 * 16, end = aligned + bytes;
-  if (end > shared_bytes_per_block)
-    stop_here(FaultKind::launch, site,
-              "shared arrays and the launch's shared memory take " + std::to_string(end) + " bytes a block; " +
-                  std::to_string(shared_bytes_per_block) + " are there");
-  b.reserve_shared(end);
-  b.shared_arrays.push_back({key, site, {static_cast<std::uint32_t>(aligned), static_cast<std::uint32_t>(end)}});
-  return b.shared_arrays.back().range;
-}
-
-View view_of(const View& v, std::uintptr_t at, std::size_t size, std::size_t alignment) {
-  if (at < v.begin || at > v.end || at % alignment != 0) return {at, at, v.memory, v.generation, v.constant};
-  return {at - (at - v.begin) / size * size, at + (v.end - at) / size * size, v.memory, v.generation, v.constant};
-}
-
-SharedRange array_of(SharedRange array, std::uint64_t at, std::size_t alignment) {
-  return at % alignment == 0 ? array : SharedRange{};
-}
-
-void number_file(const char* file) {
-  constexpr std::size_t most = (1u << (site_bits - line_bits)) - 1;
-  auto& all = files();
-  std::size_t i = 0;
-  while (i < all.size() && !same({all[i], 0}, {file, 0})) ++i;
-  if (i == all.size() && i < most) all.push_back(file);
-  last_file = {file, i < most ? static_cast<SiteCode>(i + 1) << line_bits : 0};
-}
-
-Site site_of(SiteCode code) {
-  const std::size_t file = code >> line_bits;
-  if (file == 0) return {};
-  return {files()[file - 1], static_cast<int>(code & ((1u << line_bits) - 1))};
-}
-
 void fail_global(const Touch& t) {
-  if (!running)
-    throw Fault(FaultKind::host_access, "", 0, {}, "", 0,
-                "host code " + verb(t.kind) + " device memory; use copy_to_host, zero or a kernel");
-  const View& v = *t.view;
+  const Memory& m = *t.memory;
   const std::string what = verb(t.kind) + " " + element(t);
   if (!in_reach)
     stop_here(FaultKind::race, site_of(t.site),
               what + " of global memory before wait_for_previous_kernel(), in a launch that may begin while the kernel "
                      "before it runs (Launch::overlaps)");
-  if (v.begin == v.end && t.where % std::min<std::size_t>(t.size & -t.size, 16) != 0)
-    stop_here(FaultKind::misaligned, site_of(t.site),
-              verb(t.kind) + " " + std::to_string(t.size) +
-                  " bytes of global memory at an address that is not aligned to them");
-  if (t.where - v.begin >= v.end - v.begin)
-    stop_here(FaultKind::out_of_bounds, site_of(t.site),
-              what + " of a view of " + elements_in_view(t) + " elements of " + std::to_string(t.size) +
-                  " bytes in global memory");
-  if (v.memory->hidden == v.generation)
-    stop_here(FaultKind::contract, site_of(t.site), what + " of global memory that is " + of_another_plan);
-  stop_here(FaultKind::use_after_free, site_of(t.site),
-            what + " of global memory that was released before this kernel ran");
+  if (m.hidden) stop_here(FaultKind::contract, site_of(t.site), what + " of global memory that is " + of_another_plan);
+  stop_here(FaultKind::out_of_bounds, site_of(t.site),
+            what + " of " + std::to_string(m.reach_bytes / t.size) + " elements of " + std::to_string(t.size) +
+                " bytes in global memory");
+}
+
+void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
+  Scheduler& s = scheduler();
+  const auto in = [at](const void* begin, std::size_t bytes) {
+    return at - reinterpret_cast<std::uintptr_t>(begin) < bytes;
+  };
+  const Fiber& mine = *s.fibers().current();
+  if (in(mine.stack, mine.size) || (kind == Access::read && in(s.parameters(), s.parameter_bytes()))) return;
+  const std::string what = verb(kind) + " " + std::to_string(size) + " bytes ";
+  if (s.fibers().in_a_stack(at))
+    stop_here(FaultKind::out_of_bounds, site_of(site),
+              what + "of another thread's local variable: each thread has its own, at addresses that no other can use");
+  if (const BlockState* const other = s.block_with_shared(at))
+    stop_here(FaultKind::out_of_bounds, site_of(site),
+              what + "of the shared memory of another block, number " + std::to_string(other->index) +
+                  ": a block reaches its own alone");
+  const Stray stray = describe_stray(at);
+  if (stray.released) stop_here(FaultKind::use_after_free, site_of(site), what + "of " + stray.words);
+  stop_here(FaultKind::out_of_bounds, site_of(site),
+            what + (at < 4096          ? "at a null pointer"
+                    : stray.words.empty() ? "that are no memory of the device: a kernel reaches what it is given pointers "
+                                            "to, and neither variables of the program nor the host's memory"
+                                          : stray.words));
 }
 
 void fail_input(const Touch& t) {
@@ -131,43 +97,31 @@ void fail_input(const Touch& t) {
                 " there");
 }
 
-void on_constant_load(const View& v, std::uintptr_t at, std::size_t size, SiteCode site, const char* how) {
-  const Memory& m = *v.memory;
+void on_constant_load(const Memory& m, std::uintptr_t at, std::size_t size, SiteCode site) {
+  if (!m.records) return;
   const auto in_this_launch = [](const Accesses& a) { return a.serial - running->first_serial < running->grid; };
   for (std::size_t w = (at - m.begin) / word_bytes; w * word_bytes < at - m.begin + size; ++w)
     if (in_this_launch(m.records[w].writes) || in_this_launch(m.records[w].atomics))
       stop_here(FaultKind::race, site_of(site),
-                "reads " + element({Access::read, &v, at, size}) +
-                    " " + how + ": that may give an older value than this launch wrote there, whatever orders the two "
-                    "(the read-only cache, __restrict__); read it plainly, through a pointer that is not to const");
+                "reads " + element({Access::read, &m, at, size}) +
+                    " through the read-only cache: that may give an older value than this launch wrote there, whatever "
+                    "orders the two; read it plainly");
 }
 
-void fail_shared(const SharedRange& array, const Touch& t) {
-  if (!running)
-    throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "host code " + verb(t.kind) + " shared memory");
-  const std::string what = verb(t.kind) + " " + std::to_string(t.size) + " bytes at byte ";
-  const auto byte = [](std::uint64_t at) { return std::to_string(static_cast<std::int64_t>(at)); };
-  const Site site = site_of(t.site);
-  if (array.end > running->shared_bytes)
-    stop_here(FaultKind::out_of_bounds, site,
-              what + byte(t.where - array.begin) + " of a shared array of " + byte(array.end - array.begin) + " bytes");
-  if (array.begin == array.end && running->shared_bytes)
-    stop_here(FaultKind::misaligned, site,
-              what + byte(t.where) + " of the block's shared memory, which is not aligned to them");
-  stop_here(FaultKind::out_of_bounds, site,
-            what + byte(t.where) + " of the block's shared memory, which the launch made " +
-                std::to_string(running->shared_bytes) + " bytes");
+void fail_shared(const Touch& t) {
+  stop_here(FaultKind::out_of_bounds, site_of(t.site),
+            verb(t.kind) + " " + std::to_string(t.size) + " bytes at " + place_in_shared_memory(t.where));
 }
 
 /// A read of an unwritten word. If an unordered write to it is under way, the fault is a race, which track_slowly()
 /// reports.
 void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
   if (reads) track_slowly(record, *reads, t);
-  if (t.view)
+  if (t.memory)
     stop_last(
         FaultKind::unwritten, site_of(t.site),
-        "reads " + element(t) + " of a view in global memory, which nobody has written since " +
-            (t.view->memory->forgotten ? "this call began (what calls leave to each other, and what is there before "
+        "reads " + place_in_memory(t) + ", which nobody has written since " +
+            (t.memory->forgotten ? "this call began (what calls leave to each other, and what is there before "
                                          "the first, the variant declares as its persistent_state)"
                                        : "its allocation") +
             (default_stream_holds_work() ? "; what waits in the default stream, Stream{}, is not done before a call: "
@@ -175,8 +129,7 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
             "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
             "(device/device.h)");
   stop_last(FaultKind::unwritten, site_of(t.site),
-            "reads byte " + std::to_string(t.where) + " (" + element(t) +
-                ") of shared memory, which nobody in this block has written");
+            "reads " + place_in_memory(t) + ", which nobody in this block has written");
 }
 
 void fail_spinning() {
@@ -190,7 +143,7 @@ namespace {
 /// An access of a launch of another stream that nothing orders before this launch.
 bool of_another_stream(const Accesses& a, const Touch& t) {
   const Block& b = *running;
-  return t.view && a.serial - b.unordered_from < b.first_serial - b.unordered_from &&
+  return t.memory && a.serial - b.unordered_from < b.first_serial - b.unordered_from &&
          scheduler().log().by_another_stream(a.serial);
 }
 
@@ -199,7 +152,7 @@ bool of_another_stream(const Accesses& a, const Touch& t) {
 bool counts(const Accesses& a, const Touch& t) {
   const Block& b = *running;
   return a.serial == b.serial ||
-         (t.view && a.serial - b.first_serial < b.grid && a.epoch >= b.grid_epoch);
+         (t.memory && a.serial - b.first_serial < b.grid && a.epoch >= b.grid_epoch);
 }
 
 /// Those lanes of `a` whose access nothing orders before this one. Each did it in the epoch that `a` says. `atomic_at`:
@@ -228,23 +181,10 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
   return left && causality.learnt_in_block(here) ? 0 : left;
 }
 
-/// Whether a plain write leaves what it writes to as it is.
-bool stores_the_same(const Touch& t) {
-  if (!t.value) return false;
-  const std::byte* const there =
-      t.view ? reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(t.where)) : running->shared + t.where;
-  return std::memcmp(there, t.value, t.size) == 0;
-}
-
 [[noreturn]] void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const Touch& t, const Moment& here,
-                            std::uint64_t atomic_at = 0) {
+                            std::uint64_t atomic_at = 0, bool same_value = false) {
   const BlockState& b = *static_cast<const BlockState*>(running);
-  std::string what = verb(t.kind) + " ";
-  if (t.view)
-    what += element(t) + " of a view of " + elements_in_view(t) + " elements in global memory";
-  else
-    what += "byte " + std::to_string(t.where) + " of shared memory";
-  what += ", which ";
+  std::string what = verb(t.kind) + " " + place_in_memory(t) + ", which ";
   if (of_another_stream(a, t)) {
     stop_here(FaultKind::race, site_of(t.site),
               what + "thread " + std::to_string(a.thread) + " of a launch of another stream " + did +
@@ -269,7 +209,7 @@ bool stores_the_same(const Touch& t) {
     what += b.last_barrier.line ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
                                 : std::string(" (the block has passed no barrier yet)");
   }
-  if (stores_the_same(t) && std::string_view(did) == "wrote")
+  if (same_value)
     what +=
         "; both store the same value, which CUDA promises to be right for lanes of one warp at one line alone: let one "
         "thread store it";
@@ -294,12 +234,19 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     if (!record) return;
     const Accesses& a = record->writes;
     const std::uint32_t lanes = unordered(a, t, here);
+    if (!lanes) return;
+    if (t.kind != Access::write || a.serial != b.serial) fail_race(a, lanes, "wrote", t, here);
     // CUDA: of the lanes of a warp that write to one place by one instruction one is the last, which one is not said.
-    if (lanes && a.serial == b.serial && a.thread / warp_size == here.thread / warp_size && a.site == t.site &&
-        stores_the_same(t))
-      together = lanes;
-    else if (lanes)
-      fail_race(a, lanes, "wrote", t, here);
+    if (unordered_store.pending) return;  // of another word of the same store
+    unordered_store.pending = true;
+    unordered_store.same_line = a.thread / warp_size == here.thread / warp_size && a.site == t.site;
+    unordered_store.touch = t;
+    unordered_store.other = a;
+    unordered_store.lanes = lanes;
+    unordered_store.at = t.memory ? reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(t.where))
+                                  : running->shared + t.where;
+    std::memcpy(unordered_store.before.data(), unordered_store.at, t.size);
+    if (unordered_store.same_line) together = lanes;
   };
   const auto conflict_with_atomic = [&](const Accesses& a) {
     if (const std::uint32_t lanes = unordered(a, t, here, location))
@@ -365,6 +312,86 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
       return;
     }
   }
+}
+
+void settle_unordered_store() {
+  UnorderedStore& s = unordered_store;
+  s.pending = false;
+  const bool same_value = std::memcmp(s.before.data(), s.at, s.touch.size) == 0;
+  if (!s.same_line || !same_value) fail_race(s.other, s.lanes, "wrote", s.touch, now(), 0, same_value);
+}
+
+namespace {
+
+/// The word's bytes get records of their own, each what the word's says.
+SplitWord& split_word(SplitWords& all, std::size_t word, Record* record, const Accesses* reads) {
+  const auto [at, is_new] = all.try_emplace(word);
+  SplitWord& split = at->second;
+  if (is_new || !record->writes.others) {
+    split.records.fill(*record);
+    split.reads.fill(reads ? *reads : Accesses{});
+    record->writes.others = 1;
+  }
+  return split;
+}
+
+}  // namespace
+
+void track_bytes(std::size_t word, std::uint8_t bytes, const Touch& t) {
+  const bool stores = is_store(t.kind);
+  Record* record = nullptr;
+  SplitWord* split = nullptr;
+  Accesses* reads = nullptr;
+  if (t.memory) {
+    Memory& m = const_cast<Memory&>(*t.memory);
+    if (!m.records) make_records(m);
+    if (!m.reads) make_reads(m);
+    record = m.records + word;
+    reads = m.reads + word;
+    split = &split_word(m.split, word, record, reads);
+  } else {
+    BlockState& b = static_cast<BlockState&>(*running);
+    record = running->shared_records + word;
+    reads = running->shared_reads + word;
+    if (record->writes.serial != b.serial && record->atomics.serial != b.serial) *record = {};  // of an earlier block
+    if (reads->serial != b.serial) *reads = {};
+    split = &split_word(b.split, word, record, reads);
+    record->writes.serial = b.serial;
+  }
+  for (unsigned i = 0; i < word_bytes; ++i) {
+    if (!(bytes >> i & 1)) continue;
+    const bool unwritten = t.memory ? !(t.memory->written[word] >> i & 1)
+                                    : split->records[i].writes.serial != running->serial &&
+                                          split->records[i].atomics.serial != running->serial;
+    if (unwritten && !stores) fail_unwritten(&split->records[i], &split->reads[i], t);
+    if (stores && t.memory) t.memory->written[word] |= 1u << i;
+    track_slowly(&split->records[i], split->reads[i], t);
+  }
+}
+
+void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
+  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared);
+  const bool shared = offset < shared_span;
+  Memory* const m = shared ? nullptr : owner_of(at);
+  if (!shared && !m) return on_elsewhere(kind, at, size, site);
+  const Touch t{kind, m, shared ? offset : at, size, site};
+  const std::size_t begin = shared ? offset : at - m->begin;
+  if (m) {
+    on_bounds(*m, at, kind, size, site);
+    if (m->input && kind == Access::write) fail_input(t);
+  }
+  for (std::size_t word = begin / word_bytes; word * word_bytes < begin + size; ++word) {
+    const std::size_t first = std::max(begin, word * word_bytes) - word * word_bytes;
+    const std::size_t end = std::min(begin + size, (word + 1) * word_bytes) - word * word_bytes;
+    const auto bytes = static_cast<std::uint8_t>((1u << end) - (1u << first));
+    if (m && m->input) {
+      if (bytes & ~m->written[word]) fail_unwritten(nullptr, nullptr, t);
+      continue;
+    }
+    if (shared && (word >= shared_layout.valid.size() || bytes & ~shared_layout.valid[word])) fail_shared(t);
+    track_bytes(word, bytes, t);
+  }
+  if (kind == Access::read) watch_spinning(t.where);
 }
 
 }  // namespace reductio::sim

@@ -1,9 +1,12 @@
 #pragma once
-/// What is checked at every access of a kernel. The functions on_*() are the one place that each access passes through:
-/// the short way is here, to be inlined; what is rare, and what ends in a fault, is in access.cpp.
+/// What is checked at every access of a kernel. on_global() and on_shared() are the one place that each access passes
+/// through, from the compiler's hooks (hooks.cpp) and from atomics (order.h). The short way is here, to be inlined; what
+/// is rare, and what ends in a fault, is in access.cpp.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "device/sim/memory.h"
 #include "device/sim/place.h"
@@ -35,48 +38,57 @@ struct Block {
   std::uint32_t barrier_epoch = 0;  ///< the epoch that the last block barrier began: what is older is ordered
   std::uint32_t grid_epoch = 0;     ///< the same of the last barrier of the grid, in all its blocks; 0: none
   std::uint32_t settled_epoch = 0;  ///< grid_epoch where all that is unordered is the launch's own, else 0
-  std::byte* shared = nullptr;
-  std::size_t shared_bytes = 0;
+  std::byte* shared = nullptr;      ///< shared_span bytes
+  std::size_t shared_bytes = 0;     ///< dynamic ones
   Record* shared_records = nullptr;
   Accesses* shared_reads = nullptr;
 };
 extern Block* running;   ///< null outside kernels
 extern Block* in_reach;  ///< the same, but null while the thread may not touch global memory yet (Launch::overlaps)
 
-/// A part of a block's shared memory, in bytes from its start, as one SharedPtr may touch it.
-struct SharedRange {
-  std::uint32_t begin = 0, end = 0;
-};
-/// What the launch stated. Of host code none, where an access is a fault.
-inline SharedRange dynamic_shared_memory() {
-  return {0, running ? static_cast<std::uint32_t>(running->shared_bytes) : 0};
-}
-/// An array of the running block, behind the bytes of the launch; made when the first thread asks for that key.
-SharedRange shared_array(const void* key, std::size_t bytes, Site);
+/// A block's shared memory is a stretch of addresses of its own. Dynamic memory begins at `first_shared`, the arrays of
+/// the kernel lie behind it with gaps between, and all blocks of a launch have them at the same places.
+inline constexpr std::size_t shared_span = std::size_t{1} << 17, first_shared = 256, shared_gap = 128;
 
-/// What of a view is left for elements of `size` and `alignment` bytes that lie in line with `at`: whole ones, and none
-/// where `at` is not aligned.
-View view_of(const View&, std::uintptr_t at, std::size_t size, std::size_t alignment);
-/// Likewise of shared memory, where whole elements are checked at each access.
-SharedRange array_of(SharedRange, std::uint64_t at, std::size_t alignment);
+/// What clang makes of a `__shared__` variable: how it asks for the running block's copy.
+struct SharedVariable {
+  std::size_t bytes, alignment;  ///< 0 bytes: declared alone, so it is the dynamic shared memory
+  std::uint64_t place;           ///< the launch that has it (first_serial), and where
+  const void* initial;
+};
+/// An array of the launch, in bytes from a block's shared memory on.
+struct SharedArray {
+  const SharedVariable* variable;  ///< null: dynamic shared memory
+  std::uint32_t begin, end;
+};
+
+/// Shared memory of the launch that runs.
+struct SharedLayout {
+  std::array<std::uint8_t, shared_span / word_bytes> valid{};  ///< by word: a bit for each byte that is in an array
+  std::vector<SharedArray> arrays;
+  /// Of a launch with so much dynamic memory.
+  void begin(std::size_t dynamic_bytes);
+  /// Makes room for one more.
+  std::uint32_t add(const SharedVariable*, std::size_t bytes, std::size_t alignment);
+};
+extern SharedLayout shared_layout;
 
 /// One access of a kernel, for what is decided slowly and for messages.
 struct Touch {
   Access kind;
-  const View* view;     ///< null for shared memory
-  std::uint64_t where;  ///< address, or offset in shared memory
-  std::size_t size;     ///< in bytes
+  const Memory* memory;  ///< null for shared memory
+  std::uint64_t where;   ///< address, or offset in shared memory
+  std::size_t size;      ///< in bytes
   SiteCode site = 0;
   Scope scope = Scope::gpu;  ///< of atomics
-  const void* value = nullptr;  ///< of plain writes: what is about to be stored
 };
 
 [[noreturn]] void fail_global(const Touch&);
-/// A load of what this launch may not have written, whatever orders the two, after its other checks. `how` says why:
-/// "through the read-only cache".
-void on_constant_load(const View&, std::uintptr_t at, std::size_t size, SiteCode, const char* how);
+/// A load through the read-only cache, after its other checks: this launch may not have written there, whatever orders
+/// the two.
+void on_constant_load(const Memory&, std::uintptr_t at, std::size_t size, SiteCode);
 [[noreturn]] void fail_input(const Touch&);
-[[noreturn]] void fail_shared(const SharedRange&, const Touch&);
+[[noreturn]] void fail_shared(const Touch&);
 /// `record` and `reads` are the word's.
 [[noreturn]] void fail_unwritten(Record* record, Accesses* reads, const Touch&);
 [[noreturn]] void fail_spinning();
@@ -84,14 +96,36 @@ void on_constant_load(const View&, std::uintptr_t at, std::size_t size, SiteCode
 void on_atomic(const Touch&, MemoryOrder);
 /// The race check where the short way does not decide. `record` is null where nobody has written.
 void track_slowly(Record*, Accesses& reads, const Touch&);
+/// The race check of a word whose bytes have records of their own, or are to have them.
+void track_bytes(std::size_t word, std::uint8_t bytes, const Touch&);
+
+/// A plain store to where another thread of the block has stored, with nothing between that orders the two. It is a
+/// race, unless both are lanes of one warp at one line that store the same value. That is known once it has stored.
+struct UnorderedStore {
+  bool pending = false;
+  bool same_line = false;  ///< of lanes of one warp
+  Touch touch{};
+  Accesses other{};
+  std::uint32_t lanes = 0;
+  std::byte* at = nullptr;
+  std::array<std::byte, 16> before{};
+};
+extern UnorderedStore unordered_store;
+void settle_unordered_store();
+/// Called wherever the thread that runs does something next.
+[[gnu::always_inline]] inline void settle() {
+  if (unordered_store.pending) [[unlikely]] settle_unordered_store();
+}
 
 /// The race check of one word, the short way: nobody to conflict with in this launch, or ordered by a block barrier, or
 /// this thread itself.
 template <Access kind, std::size_t size, bool global>
-inline void track(Record* record, Accesses& reads, const View* view, std::uint64_t where, SiteCode site, Scope scope,
-                  const void* value = nullptr) {
+inline void track(Record* record, Accesses& reads, Memory* memory, std::size_t word, std::uint64_t where, SiteCode site,
+                  Scope scope) {
+  if (record && record->writes.others) [[unlikely]]
+    return track_bytes(word, whole_word, {kind, memory, where, size, site, scope});
   const Block& b = *running;
-  const std::uint32_t thread = threadIdx.x, lane = 1u << thread % warp_size;
+  const std::uint32_t thread = thread_now, lane = 1u << thread % warp_size;
   const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = site};
   const auto none = [&](const Accesses& a) {  // ordered by its launch; in shared memory, an earlier block's
     return a.serial != b.serial && (!global || a.serial - b.unordered_from >= b.unordered || a.epoch < b.settled_epoch);
@@ -120,7 +154,7 @@ inline void track(Record* record, Accesses& reads, const View* view, std::uint64
       return;
     }
   }
-  track_slowly(record, reads, {kind, view, where, size, site, scope, value});
+  track_slowly(record, reads, {kind, memory, where, size, site, scope});
 }
 
 /// A thread that reads one word over and over waits for another, but a plain read is no switch point.
@@ -138,71 +172,69 @@ inline void watch_spinning(std::uint64_t where) {
   }
 }
 
-[[gnu::always_inline]] inline void on_bounds(const View& v, std::uintptr_t at, Access kind, std::size_t size,
+[[gnu::always_inline]] inline void on_bounds(const Memory& m, std::uintptr_t at, Access kind, std::size_t size,
                                              SiteCode site) {
-  // Unsigned, so one comparison covers both ends; views hold whole elements, so the first byte decides.
-  if (!in_reach || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]]
-    fail_global({kind, &v, at, size, site});
+  if (!in_reach || m.reach_bytes < size || at - m.reach > m.reach_bytes - size) [[unlikely]]
+    fail_global({kind, &m, at, size, site});
 }
 
-/// A read through GlobalPtr<const T>, whose elements may be smaller than words and lie across two.
-template <std::size_t size>
-[[gnu::always_inline]] inline void on_const_read(const View& v, std::uintptr_t at, SiteCode site) {
-  on_bounds(v, at, Access::read, size, site);
-  Memory& m = *v.memory;
-  const std::size_t first = (at - m.begin) / word_bytes;
-  const std::size_t end =
-      size % word_bytes == 0 ? first + size / word_bytes : (at - m.begin + size - 1) / word_bytes + 1;
-  if (m.writable && !m.reads) [[unlikely]] make_reads(m);
-  for (std::size_t w = first; w < end; ++w)
-    if (!m.written[w]) [[unlikely]]
-      fail_unwritten(m.records ? m.records + w : nullptr, m.writable ? m.reads + w : nullptr,
-                     {Access::read, &v, at, size, site});
-  if (m.writable) {  // else nobody can conflict
-    for (std::size_t w = first; w < end; ++w)
-      track<Access::read, size, true>(m.records ? m.records + w : nullptr, m.reads[w], &v, at, site, Scope::gpu);
-    if (v.constant && m.records) [[unlikely]]
-      on_constant_load(v, at, size, site, "through a parameter that is a pointer to const");
-  }
-  watch_spinning(at);
-}
-
+/// An access of whole words.
 template <Access kind, std::size_t size>
-inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu,
-                      const void* value = nullptr) {
-  on_bounds(v, at, kind, size, site);
-  Memory& m = *v.memory;
-  if (!m.records) [[unlikely]] make_records(m);
-  if (!m.reads) [[unlikely]] make_reads(m);
-  if (kind != Access::read && kind != Access::atomic_read && m.input) [[unlikely]]
-    fail_input({kind, &v, at, size, site});
+inline void on_global(Memory& m, std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu) {
+  on_bounds(m, at, kind, size, site);
   const std::size_t first = (at - m.begin) / word_bytes;
+  constexpr bool reads = kind == Access::read || kind == Access::atomic_read;
+  if (m.input) {  // nobody can conflict
+    if constexpr (!reads) fail_input({kind, &m, at, size, site});
+    for (std::size_t w = first; w < first + size / word_bytes; ++w)
+      if (m.written[w] != whole_word) [[unlikely]] fail_unwritten(nullptr, nullptr, {kind, &m, at, size, site, scope});
+    if (kind == Access::read) watch_spinning(at);
+    return;
+  }
+  if (kind != Access::read && !m.records) [[unlikely]] make_records(m);
+  if (!m.reads) [[unlikely]] make_reads(m);
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
+    Record* const record = m.records ? m.records + w : nullptr;
     if (is_store(kind)) {
-      m.written[w] = 1;
-    } else if (!m.written[w]) [[unlikely]] {
-      fail_unwritten(&m.records[w], &m.reads[w], {kind, &v, at, size, site, scope});
+      m.written[w] = whole_word;
+    } else if (m.written[w] != whole_word) [[unlikely]] {
+      fail_unwritten(record, &m.reads[w], {kind, &m, at, size, site, scope});
     }
-    track<kind, size, true>(&m.records[w], m.reads[w], &v, at, site, scope, value);
+    track<kind, size, true>(record, m.reads[w], &m, w, at, site, scope);
   }
   if (kind == Access::read) watch_spinning(at);
 }
 
-/// The address of `size` bytes at `offset` of the block's shared memory, where `array` must have them.
+/// The same at `offset` of the block's shared memory.
 template <Access kind, std::size_t size>
-inline std::byte* on_shared(SharedRange array, std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu,
-                            const void* value = nullptr) {
-  if (!running || offset < array.begin || offset >= array.end || array.end - offset < size) [[unlikely]]
-    fail_shared(array, {kind, nullptr, offset, size, site});
+inline void on_shared(std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu) {
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
+    if (shared_layout.valid[w] != whole_word) [[unlikely]] fail_shared({kind, nullptr, offset, size, site, scope});
     Record& r = running->shared_records[w];
     if (!is_store(kind) && r.writes.serial != running->serial && r.atomics.serial != running->serial) [[unlikely]]
       fail_unwritten(&r, &running->shared_reads[w], {kind, nullptr, offset, size, site, scope});
-    track<kind, size, false>(&r, running->shared_reads[w], nullptr, offset, site, scope, value);
+    track<kind, size, false>(&r, running->shared_reads[w], nullptr, w, offset, site, scope);
   }
   if (kind == Access::read) watch_spinning(offset);
-  return running->shared + offset;
+}
+
+/// An access of any size at any address, byte by byte where it is not of whole words. `kind` is read or write.
+void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode);
+/// An access to what is no memory of this device that the running block may touch: fails, or is none of ours (its own
+/// locals, its parameters).
+void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode);
+
+/// An access by a kernel.
+template <Access kind, std::size_t size>
+[[gnu::always_inline]] inline void on_access(std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu) {
+  if (const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared); offset < shared_span) {
+    on_shared<kind, size>(offset, site, scope);
+  } else if (Memory* const m = owner_of(at)) {
+    on_global<kind, size>(*m, at, site, scope);
+  } else {
+    on_elsewhere(kind, at, size, site);
+  }
 }
 
 }  // namespace reductio::sim

@@ -11,7 +11,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "device/sim/pointers.h"
+#include "device/sim/place.h"
 
 namespace reductio::device {
 inline namespace on_sim {
@@ -19,16 +19,18 @@ inline namespace on_sim {
 inline constexpr int warpSize = sim::warp_size;
 
 /// Of floats the other one where one is NaN, as fmin and fmax.
-template <Operand A, Operand B>
+template <class A, class B>
+  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
 constexpr auto min(A a, B b) {
-  using T = std::common_type_t<ValueOf<A>, ValueOf<B>>;
-  const T x = static_cast<T>(value_of(a)), y = static_cast<T>(value_of(b));
+  using T = std::common_type_t<A, B>;
+  const T x = static_cast<T>(a), y = static_cast<T>(b);
   return y < x || x != x ? y : x;
 }
-template <Operand A, Operand B>
+template <class A, class B>
+  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
 constexpr auto max(A a, B b) {
-  using T = std::common_type_t<ValueOf<A>, ValueOf<B>>;
-  const T x = static_cast<T>(value_of(a)), y = static_cast<T>(value_of(b));
+  using T = std::common_type_t<A, B>;
+  const T x = static_cast<T>(a), y = static_cast<T>(b);
   return x < y || x != x ? y : x;
 }
 

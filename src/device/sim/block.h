@@ -21,13 +21,6 @@ struct Thread {
   Site site;                ///< where it waits, or last waited
 };
 
-/// A shared_array of a block, and where it was asked for first.
-struct SharedArray {
-  const void* key;
-  Site site;
-  SharedRange range;
-};
-
 /// The addresses of a thread's last atomic loads. Several, because a loop may poll several words in turn. A loop that
 /// polls more than these would never let others run.
 struct Polled {
@@ -57,24 +50,13 @@ struct BlockState : Block {
   std::vector<Polled> polled;                            ///< by thread
   std::bitset<max_threads_per_block> has_waited;         ///< for the kernel before, by thread
   std::vector<Warp> warps;
-  std::vector<std::uint64_t> shared_storage;
-  std::vector<Record> record_storage;
-  std::vector<Accesses> read_storage;
-  std::vector<SharedArray> shared_arrays;
+  SplitWords split;  ///< of shared memory
   unsigned slot = 0;
 
-  /// Makes room for so much shared memory, and keeps what is in it.
-  void reserve_shared(std::size_t bytes) {
-    const std::size_t words = (bytes + word_bytes - 1) / word_bytes;
-    if (record_storage.size() < words) {
-      record_storage.resize(words);
-      read_storage.resize(words);
-      shared_storage.resize((words + 3) / 4 * 2);  // whole 16 bytes
-    }
-    shared = reinterpret_cast<std::byte*>(shared_storage.data());
-    shared_records = record_storage.data();
-    shared_reads = read_storage.data();
-  }
+  BlockState();
+  ~BlockState();
+  BlockState(const BlockState&) = delete;
+  BlockState& operator=(const BlockState&) = delete;
 };
 
 }  // namespace reductio::sim

@@ -32,14 +32,14 @@ std::uint32_t Moment::ordered(const Accesses& a) const {
 
 Moment now() {
   const BlockState& b = *static_cast<const BlockState*>(running);
-  const Warp& warp = b.warps[threadIdx.x / warp_size];
+  const Warp& warp = b.warps[thread_now / warp_size];
   constexpr auto all = std::numeric_limits<std::uint32_t>::max();
   return {.serial = b.serial,
-          .thread = threadIdx.x,
+          .thread = thread_now,
           .epoch = all,
           .barrier_epoch = b.barrier_epoch,
           .warp_epoch = warp.full_epoch,
-          .seen = warp.partial ? &(*warp.seen)[threadIdx.x % warp_size] : nullptr,
+          .seen = warp.partial ? &(*warp.seen)[thread_now % warp_size] : nullptr,
           .acquired = all};
 }
 
@@ -104,7 +104,7 @@ void Causality::acquire(BlockHistory& h, Look& l, Scope scope) {
 
 void Causality::fence(Scope scope) {
   BlockHistory& h = blocks_[running->serial];
-  ThreadState& t = h.threads[threadIdx.x];
+  ThreadState& t = h.threads[thread_now];
   for (Look& l : t.looks) acquire(h, l, scope);
   if (scope != Scope::block) {
     Moment m = now();
@@ -165,7 +165,7 @@ void Causality::atomic(Access kind, std::uint64_t location, MemoryOrder order, S
 
   if (kind != Access::atomic_store && at && at->chain) {
     BlockHistory& h = blocks_[running->serial];
-    Look& l = look(h.threads[threadIdx.x], at->chain);
+    Look& l = look(h.threads[thread_now], at->chain);
     l.read[0] = at->chain->publications.size();
     l.site = site;
     if (scope != Scope::block && l.read[1] < l.read[0]) {
@@ -182,9 +182,9 @@ void Causality::atomic(Access kind, std::uint64_t location, MemoryOrder order, S
   h.last_atomic = event(now(), site);
   h.last_atomic.epoch = running->epoch;
   if (kind == Access::atomic_store && at) at->chain = nullptr;
-  const auto thread = h.threads.find(threadIdx.x);
+  const auto thread = h.threads.find(thread_now);
   if (!releases && thread == h.threads.end() && h.fences.empty()) return;
-  ThreadState& t = thread == h.threads.end() ? h.threads[threadIdx.x] : thread->second;
+  ThreadState& t = thread == h.threads.end() ? h.threads[thread_now] : thread->second;
   if (releases) {
     publish(location, h, t, begin_epoch(h), scope, site);
     return;
@@ -360,17 +360,89 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
 
 std::uint64_t Causality::location(const Touch& t) {
   // No address is so high; a block's shared memory is nobody else's.
-  return t.view ? t.where : std::uint64_t{1} << 63 | std::uint64_t{running->serial} << 17 | t.where;
+  return t.memory ? t.where : std::uint64_t{1} << 63 | std::uint64_t{running->serial} << 17 | t.where;
 }
 
-const void* earlier_value(std::uint64_t location, std::size_t bytes) { return causality.earlier(location, bytes); }
-void keep_value(std::uint64_t location, std::size_t bytes) { causality.replace(location, bytes); }
-
 void fence(Scope scope, Site site) {
+  if (!running) fail_outside();
+  settle();
   if (left_out(Synchronization::fence, site)) return;
   give_way();
-  if (!running) fail_outside();
   causality.fence(scope);
+}
+
+namespace {
+
+Touch touch_of(Access kind, const volatile void* p, std::size_t bytes, Site site, Scope scope) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared);
+  const bool shared = offset < shared_span;
+  return {kind, shared ? nullptr : owner_of(at), shared ? offset : at, bytes, code_of(site), scope};
+}
+
+template <Access kind>
+void check(const volatile void* p, std::size_t bytes, Site site, Scope scope) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  if (at % bytes)
+    stop_here(FaultKind::misaligned, site,
+              "an atomic of " + std::to_string(bytes) + " bytes at an address that is not aligned to them");
+  if (bytes == 4) on_access<kind, 4>(at, code_of(site), scope);
+  else on_access<kind, 8>(at, code_of(site), scope);
+}
+
+void check(Access kind, const volatile void* p, std::size_t bytes, Site site, Scope scope) {
+  if (!running) fail_outside();
+  settle();
+  switch (kind) {
+    case Access::read: return check<Access::read>(p, bytes, site, scope);
+    case Access::write: return check<Access::write>(p, bytes, site, scope);
+    case Access::atomic_read: return check<Access::atomic_read>(p, bytes, site, scope);
+    case Access::atomic_store: return check<Access::atomic_store>(p, bytes, site, scope);
+    case Access::atomic_update: return check<Access::atomic_update>(p, bytes, site, scope);
+  }
+}
+
+}  // namespace
+
+const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes, MemoryOrder order, Scope scope,
+                          Site site, bool changes) {
+  if (!running) fail_outside();
+  settle();
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  const bool looks = kind == Access::atomic_read || !changes, global = is_global(p);
+  if (looks) poll(at, site);
+  else give_way();
+  const void* const earlier = looks && global ? causality.earlier(at, bytes) : nullptr;
+  check(kind, p, bytes, site, scope);
+  on_atomic(touch_of(kind, p, bytes, site, scope), order);
+  if (earlier) return earlier;
+  if (!looks) note_progress();
+  if (!looks && global) causality.replace(at, bytes);
+  return const_cast<const void*>(p);
+}
+
+void check_glance(const volatile void* p, std::size_t bytes, Site site) {
+  check(Access::atomic_read, p, bytes, site, Scope::gpu);
+}
+void check_plain(Access kind, const volatile void* p, std::size_t bytes, Site site) {
+  check(kind, p, bytes, site, Scope::gpu);
+}
+bool left_out_atomic(Site site) { return left_out(Synchronization::atomic_update, site); }
+bool is_global(const volatile void* p) { return owner_of(reinterpret_cast<std::uintptr_t>(p)) != nullptr; }
+
+void check_read_only(const volatile void* p, std::size_t bytes, Site site) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  const Memory* const m = running ? owner_of(at) : nullptr;
+  if (m) on_constant_load(*m, at, bytes, code_of(site));
+}
+
+std::uint64_t peek(const volatile void* p, std::size_t bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, const_cast<const void*>(p), bytes);
+  return value;
+}
+void poke(volatile void* p, std::size_t bytes, std::uint64_t value) {
+  std::memcpy(const_cast<void*>(p), &value, bytes);
 }
 
 void on_atomic(const Touch& t, MemoryOrder order) {

@@ -13,12 +13,12 @@ namespace cooperative_groups {
 
 class thread_block {
  public:
-  static unsigned thread_rank() { return threadIdx.x; }
+  static unsigned thread_rank() { return sim::thread_now; }
   static unsigned num_threads() { return blockDim.x; }
   static unsigned size() { return blockDim.x; }
   static dim3 group_index() { return blockIdx; }
   static dim3 thread_index() { return threadIdx; }
-  static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { __syncthreads(file, line); }
+  static void sync(sim::Site site = sim::here()) { __syncthreads(site); }
 };
 inline thread_block this_thread_block() { return {}; }
 
@@ -27,7 +27,7 @@ class grid_group {
   static unsigned long long thread_rank() { return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
   static unsigned long long num_threads() { return std::uint64_t{gridDim.x} * blockDim.x; }
   static unsigned long long size() { return num_threads(); }
-  static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { grid_sync(file, line); }
+  static void sync(sim::Site site = sim::here()) { grid_sync(site); }
 };
 inline grid_group this_grid() { return {}; }
 
@@ -35,47 +35,47 @@ inline grid_group this_grid() { return {}; }
 template <unsigned Size>
 class Tile {
   static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "tiles are of 1, 2, 4, 8, 16 or 32 threads");
-  static unsigned first() { return threadIdx.x % 32 / Size * Size; }
+  static unsigned first() { return sim::thread_now % 32 / Size * Size; }
   static unsigned mask() { return (~0u >> (32 - Size)) << first(); }
 
  public:
-  static unsigned thread_rank() { return threadIdx.x % Size; }
+  static unsigned thread_rank() { return sim::thread_now % Size; }
   static constexpr unsigned num_threads() { return Size; }
   static constexpr unsigned size() { return Size; }
 
-  static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { __syncwarp(mask(), file, line); }
-  template <Operand V>
-  static auto shfl(V v, int source, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_sync(mask(), value_of(v), source, Size, file, line);
+  static void sync(sim::Site site = sim::here()) { __syncwarp(mask(), site); }
+  template <class V>
+  static auto shfl(V v, int source, sim::Site site = sim::here()) {
+    return __shfl_sync(mask(), v, source, Size, site);
   }
-  template <Operand V>
-  static auto shfl_down(V v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_down_sync(mask(), value_of(v), delta, Size, file, line);
+  template <class V>
+  static auto shfl_down(V v, unsigned delta, sim::Site site = sim::here()) {
+    return __shfl_down_sync(mask(), v, delta, Size, site);
   }
-  template <Operand V>
-  static auto shfl_up(V v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_up_sync(mask(), value_of(v), delta, Size, file, line);
+  template <class V>
+  static auto shfl_up(V v, unsigned delta, sim::Site site = sim::here()) {
+    return __shfl_up_sync(mask(), v, delta, Size, site);
   }
-  template <Operand V>
-  static auto shfl_xor(V v, unsigned lanes, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_xor_sync(mask(), value_of(v), static_cast<int>(lanes), Size, file, line);
+  template <class V>
+  static auto shfl_xor(V v, unsigned lanes, sim::Site site = sim::here()) {
+    return __shfl_xor_sync(mask(), v, static_cast<int>(lanes), Size, site);
   }
-  static int any(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __any_sync(mask(), predicate, file, line);
+  static int any(int predicate, sim::Site site = sim::here()) {
+    return __any_sync(mask(), predicate, site);
   }
-  static int all(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __all_sync(mask(), predicate, file, line);
+  static int all(int predicate, sim::Site site = sim::here()) {
+    return __all_sync(mask(), predicate, site);
   }
-  static unsigned ballot(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __ballot_sync(mask(), predicate, file, line) >> first();
+  static unsigned ballot(int predicate, sim::Site site = sim::here()) {
+    return __ballot_sync(mask(), predicate, site) >> first();
   }
-  template <Operand V>
-  static unsigned match_any(V v, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __match_any_sync(mask(), value_of(v), file, line) >> first();
+  template <class V>
+  static unsigned match_any(V v, sim::Site site = sim::here()) {
+    return __match_any_sync(mask(), v, site) >> first();
   }
-  template <Operand V>
-  static unsigned match_all(V v, int& alike, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __match_all_sync(mask(), value_of(v), &alike, file, line) >> first();
+  template <class V>
+  static unsigned match_all(V v, int& alike, sim::Site site = sim::here()) {
+    return __match_all_sync(mask(), v, &alike, site) >> first();
   }
 };
 
@@ -124,8 +124,8 @@ class coalesced_group : public Tile<1> {
 inline coalesced_group coalesced_threads() { return {}; }
 
 template <class Group>
-void sync(const Group& group, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  group.sync(file, line);
+void sync(const Group& group, sim::Site site = sim::here()) {
+  group.sync(site);
 }
 
 template <class T>
@@ -146,10 +146,10 @@ struct greater {
 };
 
 /// All threads of the tile get the result; which are combined first is not said, here as on CUDA.
-template <unsigned Size, Operand V, class Op>
-auto reduce(const Tile<Size>& tile, V v, Op op, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  auto value = value_of(v);
-  for (unsigned lanes = Size / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, file, line));
+template <unsigned Size, class V, class Op>
+auto reduce(const Tile<Size>& tile, V v, Op op, sim::Site site = sim::here()) {
+  auto value = v;
+  for (unsigned lanes = Size / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, site));
   return value;
 }
 

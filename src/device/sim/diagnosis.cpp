@@ -40,10 +40,10 @@ void Scheduler::fail(std::exception_ptr e, bool is_race) {
 }
 
 void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
-  if (threads.empty()) threads.push_back(threadIdx.x);
+  if (threads.empty()) threads.push_back(thread_now);
   if (cancelling_) std::terminate();  // a destructor that runs device code while its thread is unwound
   fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)), kind == FaultKind::race);
-  go_on(&block_->thread[threadIdx.x].context, Next{});
+  go_on(&block_->thread[thread_now].context, Next{});
   throw Unwind{};
 }
 
@@ -57,7 +57,7 @@ void need_capability(int capability, const char* instruction, Site site) {
 
 /// The thread waits for ever, and so does what waits for it: fail_stuck() comes to it.
 void Scheduler::stop_last(FaultKind kind, Site site, const std::string& what) {
-  if (!last_failure_) last_failure_ = std::make_exception_ptr(fault(kind, block_->index, site, {threadIdx.x}, what));
+  if (!last_failure_) last_failure_ = std::make_exception_ptr(fault(kind, block_->index, site, {thread_now}, what));
   for (;;) suspend();
 }
 
@@ -152,7 +152,7 @@ REDUCTIO_RARE void Scheduler::fail_stuck() {
 
 REDUCTIO_RARE void Scheduler::fail_mask(unsigned mask, Site site) {
   stop(FaultKind::warp_mask, site,
-       "lane " + std::to_string(threadIdx.x % warp_size) + " is not in the mask " + hex(mask) + " it passes", {});
+       "lane " + std::to_string(thread_now % warp_size) + " is not in the mask " + hex(mask) + " it passes", {});
 }
 
 void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {

@@ -34,6 +34,25 @@ void Fibers::begin_anew() {
   for (Fiber* const f : idle_) f->context = make_context(f->stack, f->size, loop_);
 }
 
+void Fibers::leave_for_good() {
+  void* nowhere = nullptr;
+  switch_to(&nowhere, &main_, main_.context);
+}
+
+void Fibers::restart(Fiber* f) {
+#ifdef REDUCTIO_SANITIZED
+  __asan_unpoison_memory_region(f->stack, f->size);
+#endif
+  f->context = make_context(f->stack, f->size, loop_);
+  put_back(f);
+}
+
+bool Fibers::in_a_stack(std::uintptr_t address) const {
+  for (const Fiber& f : all_)
+    if (address - reinterpret_cast<std::uintptr_t>(f.stack) < f.size) return true;
+  return false;
+}
+
 bool Fibers::in_a_guard(std::uintptr_t address) const {
   for (const Fiber& f : all_) {
     const auto bottom = reinterpret_cast<std::uintptr_t>(f.stack);

@@ -10,6 +10,7 @@
 #include "device/sim/context.h"
 
 #ifdef REDUCTIO_SANITIZED
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -62,7 +63,13 @@ class Fibers {
   /// Call it on the stack that was switched to.
   void arrived();
 
-  /// Whether the address lies in the guard below one of the stacks.
+  /// Switches to the main stack; nothing returns to what is on this one.
+  void leave_for_good();
+  /// Its stack is as new, and free.
+  void restart(Fiber*);
+
+  /// Whether the address lies in one of the stacks, or in the guard below one.
+  bool in_a_stack(std::uintptr_t address) const;
   bool in_a_guard(std::uintptr_t address) const;
 
  private:

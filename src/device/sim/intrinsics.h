@@ -1,13 +1,12 @@
 #pragma once
 /// What threads do together on the simulated device: barriers, warp operations and fences, by CUDA's names; and clocks.
-/// Where a parameter list ends in a file and a line, these are where it was called; nobody passes them.
+/// Where a parameter list ends in a Site, that is where it was called; nobody passes it.
 
 #include <bit>
 #include <cstdint>
 #include <type_traits>
 
 #include "device/sim/order.h"
-#include "device/sim/pointers.h"
 #include "device/sim/waiting.h"
 
 namespace reductio::device {
@@ -18,23 +17,23 @@ using sim::blockIdx;
 using sim::gridDim;
 using sim::threadIdx;
 
-inline void __syncthreads(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::block_barrier(sim::Waiting::block_barrier, false, {file, line});
+inline void __syncthreads(sim::Site site = sim::here()) {
+  sim::block_barrier(sim::Waiting::block_barrier, false, site);
 }
-inline int __syncthreads_or(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return sim::block_barrier(sim::Waiting::block_barrier_or, predicate != 0, {file, line}) != 0;
+inline int __syncthreads_or(int predicate, sim::Site site = sim::here()) {
+  return sim::block_barrier(sim::Waiting::block_barrier_or, predicate != 0, site) != 0;
 }
-inline int __syncthreads_and(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return sim::block_barrier(sim::Waiting::block_barrier_and, predicate == 0, {file, line}) == 0;
+inline int __syncthreads_and(int predicate, sim::Site site = sim::here()) {
+  return sim::block_barrier(sim::Waiting::block_barrier_and, predicate == 0, site) == 0;
 }
-inline int __syncthreads_count(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return static_cast<int>(sim::block_barrier(sim::Waiting::block_barrier_count, predicate != 0, {file, line}));
+inline int __syncthreads_count(int predicate, sim::Site site = sim::here()) {
+  return static_cast<int>(sim::block_barrier(sim::Waiting::block_barrier_count, predicate != 0, site));
 }
-inline void grid_sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::grid_barrier({file, line});
+inline void grid_sync(sim::Site site = sim::here()) {
+  sim::grid_barrier(site);
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::warp_operation(sim::WarpOperation::sync, mask, 0, 0, {file, line});
+inline void __syncwarp(unsigned mask = 0xffffffffu, sim::Site site = sim::here()) {
+  sim::warp_operation(sim::WarpOperation::sync, mask, 0, 0, site);
 }
 
 /// What a lane brings, of 4 or 8 bytes: of a bool, a char or a short the int that it is promoted to.
@@ -50,61 +49,55 @@ auto shuffle(unsigned mask, T value, unsigned source, sim::Site site) {
   return std::bit_cast<std::remove_const_t<decltype(mine)>>(static_cast<decltype(bits_of(mine))>(bits));
 }
 /// A lane whose source is beyond its segment of `width` lanes gets its own value back.
-template <Operand V>
+template <class V>
 auto __shfl_down_sync(unsigned mask, V value, unsigned delta, int width = 32,
-                      const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
-  return shuffle(mask, value_of(value), delta < w - lane % w ? lane + delta : lane, {file, line});
+                      sim::Site site = sim::here()) {
+  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
+  return shuffle(mask, value, delta < w - lane % w ? lane + delta : lane, site);
 }
-template <Operand V>
-auto __shfl_up_sync(unsigned mask, V value, unsigned delta, int width = 32, const char* file = __builtin_FILE(),
-                    int line = __builtin_LINE()) {
-  const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
-  return shuffle(mask, value_of(value), delta <= lane % w ? lane - delta : lane, {file, line});
+template <class V>
+auto __shfl_up_sync(unsigned mask, V value, unsigned delta, int width = 32, sim::Site site = sim::here()) {
+  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
+  return shuffle(mask, value, delta <= lane % w ? lane - delta : lane, site);
 }
-template <Operand V>
-auto __shfl_xor_sync(unsigned mask, V value, int lane_mask, int width = 32, const char* file = __builtin_FILE(),
-                     int line = __builtin_LINE()) {
-  const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
+template <class V>
+auto __shfl_xor_sync(unsigned mask, V value, int lane_mask, int width = 32, sim::Site site = sim::here()) {
+  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
   const unsigned source = lane ^ static_cast<unsigned>(lane_mask);
   // Lower segments may be read, higher ones may not.
-  return shuffle(mask, value_of(value), source < 32 && source / w <= lane / w ? source : lane, {file, line});
+  return shuffle(mask, value, source < 32 && source / w <= lane / w ? source : lane, site);
 }
-template <Operand V>
-auto __shfl_sync(unsigned mask, V value, int source, int width = 32, const char* file = __builtin_FILE(),
-                 int line = __builtin_LINE()) {
-  const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
-  return shuffle(mask, value_of(value), lane / w * w + static_cast<unsigned>(source) % w, {file, line});
+template <class V>
+auto __shfl_sync(unsigned mask, V value, int source, int width = 32, sim::Site site = sim::here()) {
+  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
+  return shuffle(mask, value, lane / w * w + static_cast<unsigned>(source) % w, site);
 }
 
-inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return sim::warp_operation(sim::WarpOperation::any, mask, predicate != 0, 0, {file, line}) != 0;
+inline int __any_sync(unsigned mask, int predicate, sim::Site site = sim::here()) {
+  return sim::warp_operation(sim::WarpOperation::any, mask, predicate != 0, 0, site) != 0;
 }
-inline int __all_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return sim::warp_operation(sim::WarpOperation::all, mask, predicate != 0, 0, {file, line}) != 0;
+inline int __all_sync(unsigned mask, int predicate, sim::Site site = sim::here()) {
+  return sim::warp_operation(sim::WarpOperation::all, mask, predicate != 0, 0, site) != 0;
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
-                              int line = __builtin_LINE()) {
-  const unsigned vote = predicate ? 1u << threadIdx.x % 32 : 0;
-  return static_cast<unsigned>(sim::warp_operation(sim::WarpOperation::ballot, mask, vote, 0, {file, line}));
+inline unsigned __ballot_sync(unsigned mask, int predicate, sim::Site site = sim::here()) {
+  const unsigned vote = predicate ? 1u << sim::thread_now % 32 : 0;
+  return static_cast<unsigned>(sim::warp_operation(sim::WarpOperation::ballot, mask, vote, 0, site));
 }
 /// Floats are alike if their bits are: -0.0 and 0.0 are not.
-template <Operand V>
-unsigned __match_any_sync(unsigned mask, V value, const char* file = __builtin_FILE(),
-                          int line = __builtin_LINE()) {
+template <class V>
+unsigned __match_any_sync(unsigned mask, V value, sim::Site site = sim::here()) {
   return static_cast<unsigned>(
-      sim::warp_operation(sim::WarpOperation::match_any, mask, bits_of(+value_of(value)), 0, {file, line}));
+      sim::warp_operation(sim::WarpOperation::match_any, mask, bits_of(+value), 0, site));
 }
-template <Operand V>
-unsigned __match_all_sync(unsigned mask, V value, int* alike, const char* file = __builtin_FILE(),
-                          int line = __builtin_LINE()) {
+template <class V>
+unsigned __match_all_sync(unsigned mask, V value, int* alike, sim::Site site = sim::here()) {
   const auto same =
-      sim::warp_operation(sim::WarpOperation::match_all, mask, bits_of(+value_of(value)), 0, {file, line});
+      sim::warp_operation(sim::WarpOperation::match_all, mask, bits_of(+value), 0, site);
   *alike = same != 0;
   return static_cast<unsigned>(same);
 }
 /// The lanes that are here with the caller. CUDA promises of none but the caller that it is, so here that is all.
-inline unsigned __activemask() { return 1u << threadIdx.x % 32; }
+inline unsigned __activemask() { return 1u << sim::thread_now % 32; }
 
 /// Of unsigned numbers; of signed ones with the sign bit turned, which keeps their order.
 template <class T>
@@ -113,11 +106,9 @@ T reduce(sim::WarpOperation operation, const char* name, unsigned mask, T value,
   const auto bits = sim::warp_operation(operation, mask, static_cast<unsigned>(value) ^ turned, 0, site);
   return static_cast<T>(static_cast<unsigned>(bits) ^ turned);
 }
-#define REDUCTIO_REDUCE(name, T, turned)                                                                      \
-  inline T __reduce_##name##_sync(unsigned mask, T value, const char* file = __builtin_FILE(),                \
-                                  int line = __builtin_LINE()) {                                              \
-    return reduce(sim::WarpOperation::reduce_##name, "__reduce_" #name "_sync", mask, value, turned,          \
-                  {file, line});                                                                              \
+#define REDUCTIO_REDUCE(name, T, turned)                                                                    \
+  inline T __reduce_##name##_sync(unsigned mask, T value, sim::Site site = sim::here()) {                   \
+    return reduce(sim::WarpOperation::reduce_##name, "__reduce_" #name "_sync", mask, value, turned, site); \
   }
 REDUCTIO_REDUCE(add, unsigned, 0)
 REDUCTIO_REDUCE(add, int, 0)
@@ -130,20 +121,20 @@ REDUCTIO_REDUCE(or, unsigned, 0)
 REDUCTIO_REDUCE(xor, unsigned, 0)
 #undef REDUCTIO_REDUCE
 
-inline void __threadfence(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::fence(sim::Scope::gpu, {file, line});
+inline void __threadfence(sim::Site site = sim::here()) {
+  sim::fence(sim::Scope::gpu, site);
 }
-inline void __threadfence_block(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::fence(sim::Scope::block, {file, line});
+inline void __threadfence_block(sim::Site site = sim::here()) {
+  sim::fence(sim::Scope::block, site);
 }
-inline void __threadfence_system(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::fence(sim::Scope::system, {file, line});
+inline void __threadfence_system(sim::Site site = sim::here()) {
+  sim::fence(sim::Scope::system, site);
 }
 
 /// Some time passes, none perhaps: others may run.
 inline void __nanosleep(unsigned) { sim::give_way(); }
-inline void __trap(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::stop_kernel("__trap()", {file, line});
+inline void __trap(sim::Site site = sim::here()) {
+  sim::stop_kernel("__trap()", site);
 }
 
 /// Counters that only ever grow, the same for all SMs. They count the scheduler's steps and are no time.

@@ -1,5 +1,8 @@
 #include "device/sim/memory.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,20 +25,28 @@
 
 namespace reductio::sim {
 
+pages::Table* pages::tables[];
+
 namespace {
 
-constexpr std::size_t alignment_of_memory = 256;
+using pages::page_bytes;
+
 constexpr unsigned char poison = 0xFF;
 constexpr const char* in_prepare = "a plan's memory is there from when it is prepared until it is destroyed (Buffer)";
+/// Where the addresses of allocations begin, each above the last, and where they begin anew: far from what the system
+/// chooses itself. An allocation leaves a page free behind it.
+constexpr std::uintptr_t first_address = std::uintptr_t{1} << 45, last_address = std::uintptr_t{1} << 46;
+/// How many released allocations are remembered.
+constexpr std::size_t most_released = 4096;
 
-/// All allocations. Memory objects are kept for good and reused: pointers to them outlive what they describe.
 struct Heap {
   std::deque<Memory> all;
   std::vector<Memory*> unused;
   std::map<std::uintptr_t, Memory*> live;  // by first address
   std::set<Memory*> workspaces;            // those of them that are plans'
+  std::map<std::uintptr_t, std::uintptr_t> released;  // from the first address to the end
+  std::uintptr_t next_address = first_address;
   std::size_t used_bytes = 0;
-  std::uint64_t generations = 0;
 };
 Heap& heap() {
   static Heap h;
@@ -43,14 +54,38 @@ Heap& heap() {
 }
 
 std::size_t words(const Memory& m) { return (m.end - m.begin + word_bytes - 1) / word_bytes; }
+/// Whole pages, and one at least: also an empty allocation has an address of its own.
+std::size_t mapped_bytes(std::size_t bytes) { return std::max((bytes + page_bytes - 1) / page_bytes, std::size_t{1}) * page_bytes; }
 
 /// The live allocation that holds `p`, or null.
 Memory* owner(std::uintptr_t p) {
-  auto& live = heap().live;
-  auto it = live.upper_bound(p);
-  if (it == live.begin()) return nullptr;
-  Memory* const m = std::prev(it)->second;
-  return p < m->end ? m : nullptr;
+  Memory* const m = owner_of(p);
+  return m && p < m->end ? m : nullptr;
+}
+
+/// Makes `m`, or nobody, the owner of the pages from `begin`.
+void set_owner(std::uintptr_t begin, std::size_t bytes, Memory* m) {
+  for (std::uintptr_t p = begin; p < begin + bytes; p += page_bytes) {
+    pages::Table*& table = pages::tables[p >> pages::table_bits];
+    if (!table) {
+      table = static_cast<pages::Table*>(std::calloc(1, sizeof *table));
+      if (!table) end_out_of_memory();
+    }
+    table->owner[p % (std::uintptr_t{1} << pages::table_bits) / page_bytes] = m;
+    if (m) ++table->live;
+    else if (--table->live == 0) std::free(std::exchange(table, nullptr));
+  }
+}
+
+/// Null if the machine has no memory. Zeros, at an address that no allocation had lately.
+void* map_pages(std::size_t bytes) {
+  Heap& h = heap();
+  if (h.next_address + bytes > last_address) h.next_address = first_address;
+  void* const p = mmap(reinterpret_cast<void*>(h.next_address), bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  h.next_address += bytes + page_bytes;
+  return p;
 }
 
 /// All allocations of plans are somebody's, also those that are made before there is a plan.
@@ -82,11 +117,25 @@ Memory& owner_of_range(const void* p, std::size_t bytes, const char* what, Site 
   return *m;
 }
 
-/// Marks every word that [p, p + bytes) touches.
+/// The bits of Memory::written for the bytes [begin, end) of an allocation, as far as they lie in this word.
+std::uint8_t written_bits(std::size_t word, std::size_t begin, std::size_t end) {
+  const std::size_t first = std::max(begin, word * word_bytes) - word * word_bytes;
+  const std::size_t last = std::min(end, (word + 1) * word_bytes) - word * word_bytes;
+  return static_cast<std::uint8_t>((1u << last) - (1u << first));
+}
+
+/// The bytes [begin, end) of an allocation have values.
+void mark_written(Memory& m, std::size_t begin, std::size_t end) {
+  const std::size_t first = begin / word_bytes, last = (end - 1) / word_bytes;
+  m.written[first] |= written_bits(first, begin, end);
+  m.written[last] |= written_bits(last, begin, end);
+  if (last > first) std::memset(m.written + first + 1, whole_word, last - first - 1);
+}
+
+/// The same of `bytes` from an address.
 void mark_written(Memory& m, const void* p, std::size_t bytes) {
-  const std::size_t offset = reinterpret_cast<std::uintptr_t>(p) - m.begin;
-  const std::size_t first = offset / word_bytes, last = (offset + bytes + word_bytes - 1) / word_bytes;
-  std::memset(m.written + first, 1, last - first);
+  const std::size_t begin = reinterpret_cast<std::uintptr_t>(p) - m.begin;
+  mark_written(m, begin, begin + bytes);
 }
 
 }  // namespace
@@ -98,10 +147,9 @@ void* allocate(std::size_t bytes) {
   if (bytes > memory_free())
     throw NoMemory("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
                       std::to_string(bytes) + " were asked for");
-  // A single byte behind empty allocations, so that each has an address of its own.
-  void* p = nullptr;
   auto* written = static_cast<std::uint8_t*>(std::calloc(bytes / word_bytes + 1, 1));
-  if (!written || posix_memalign(&p, alignment_of_memory, bytes ? bytes : 1) != 0) {
+  void* const p = written ? map_pages(mapped_bytes(bytes)) : nullptr;
+  if (!p) {
     std::free(written);
     throw NoMemory("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory" +
                       address_space_advice());
@@ -110,12 +158,12 @@ void* allocate(std::size_t bytes) {
   if (h.unused.empty()) h.unused.push_back(&h.all.emplace_back());
   Memory& m = *h.unused.back();
   h.unused.pop_back();
-  m.begin = reinterpret_cast<std::uintptr_t>(p);
+  m = {};
+  m.begin = m.reach = reinterpret_cast<std::uintptr_t>(p);
   m.end = m.begin + bytes;
-  m.generation = ++h.generations;
-  m.writable = m.input = m.forgotten = false;
-  m.plan = 0;
+  m.reach_bytes = bytes;
   m.written = written;
+  set_owner(m.begin, mapped_bytes(bytes), &m);
   h.live[m.begin] = &m;
   h.used_bytes += bytes;
   return p;
@@ -142,15 +190,16 @@ void release(void* p) noexcept {
     std::abort();
   }
   Memory& m = *it->second;
-  h.used_bytes -= m.end - m.begin;
-  std::free(p);
+  const std::size_t bytes = m.end - m.begin;
+  h.used_bytes -= bytes;
+  set_owner(m.begin, mapped_bytes(bytes), nullptr);
+  munmap(p, mapped_bytes(bytes));
   std::free(m.written);
   std::free(m.records);
   std::free(m.reads);
-  m.written = nullptr;
-  m.records = nullptr;
-  m.reads = nullptr;
-  m.generation = 0;  // no view has this
+  if (h.released.size() == most_released) h.released.erase(h.released.begin());
+  h.released[m.begin] = m.end;
+  m = {};
   h.live.erase(it);
   h.workspaces.erase(&m);
   h.unused.push_back(&m);
@@ -181,12 +230,15 @@ WorksAs::WorksAs(PlanId plan) : before_(std::exchange(works, plan)) {}
 WorksAs::~WorksAs() { works = before_; }
 
 OthersHidden::OthersHidden() {
-  for (Memory* m : heap().workspaces)
-    if (another_plans(*m)) m->hidden = std::exchange(m->generation, 0);
+  for (Memory* m : heap().workspaces) {
+    if (!another_plans(*m)) continue;
+    m->hidden = true;
+    m->hidden_bytes = std::exchange(m->reach_bytes, 0);
+  }
 }
 OthersHidden::~OthersHidden() {
   for (Memory* m : heap().workspaces)
-    if (m->hidden) m->generation = std::exchange(m->hidden, 0);
+    if (std::exchange(m->hidden, false)) m->reach_bytes = m->hidden_bytes;
 }
 
 Workspace workspace_of(PlanId plan) {
@@ -246,23 +298,49 @@ void protect_input(const void* p) {
   if (Memory* const m = owner(reinterpret_cast<std::uintptr_t>(p))) m->input = true;
 }
 
-View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable, Site site) {
+void set_reach(const void* p, std::size_t bytes) {
   const DeviceLock lock;
-  if (bytes == 0) return {reinterpret_cast<std::uintptr_t>(p), reinterpret_cast<std::uintptr_t>(p), nullptr, 0};
-  Memory& m = owner_of_range(p, bytes, "global()", site);
-  const auto begin = reinterpret_cast<std::uintptr_t>(p);
-  if (begin % alignment != 0)
-    throw Fault(FaultKind::misaligned, "", 0, {}, "", 0,
-                called("global()", site) + "the address is not a multiple of " + std::to_string(alignment) +
-                    ", as its type demands");
-  m.writable |= writable;
-  return {begin, begin + bytes, &m, m.generation};
+  if (bytes == 0) {
+    if (Memory* const m = owner_of(reinterpret_cast<std::uintptr_t>(p))) m->reach = m->begin, m->reach_bytes = 0;
+    return;
+  }
+  Memory& m = owner_of_range(p, bytes, "set_reach()");
+  m.reach = reinterpret_cast<std::uintptr_t>(p);
+  m.reach_bytes = bytes;
 }
 
-void fail_range(std::size_t count, std::size_t in_view, const char* what, Site site) {
-  throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
-              called(what, site) + std::to_string(count) + " elements asked for where " + std::to_string(in_view) +
-                  " are in view");
+void check_range(const void* p, std::size_t bytes, std::size_t element_bytes, const char* what, Site site) {
+  if (bytes == 0) return;
+  const DeviceLock lock;
+  const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  const Memory* const m = owner(begin);
+  if (!m) owner_of_range(p, bytes, what, site);
+  const std::size_t reach = m->hidden ? m->hidden_bytes : m->reach_bytes;
+  const std::size_t left = begin - m->reach <= reach ? reach - (begin - m->reach) : 0;
+  if (left < bytes)
+    throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
+                called(what, site) + std::to_string(bytes / element_bytes) + " elements asked for where " +
+                    std::to_string(left / element_bytes) + " are");
+}
+
+Stray describe_stray(std::uintptr_t at) {
+  const Heap& h = heap();
+  const auto after = h.released.upper_bound(at);
+  if (after != h.released.begin() && at < std::prev(after)->second)
+    return {true, "global memory that was released before this kernel ran"};
+  // The nearest allocation, if it is near.
+  constexpr std::uintptr_t near = std::uintptr_t{1} << 30;
+  const auto next = h.live.upper_bound(at);
+  const Memory* const above = next == h.live.end() ? nullptr : next->second;
+  const Memory* const below = next == h.live.begin() ? nullptr : std::prev(next)->second;
+  const auto said = [](std::uintptr_t distance, const char* where, const Memory& m) {
+    return std::to_string(distance) + " bytes " + where + " of an allocation of " + std::to_string(m.end - m.begin) +
+           " bytes in global memory";
+  };
+  if (below && at - below->end < near && (!above || at - below->end <= above->begin - at))
+    return {false, said(at - below->end, "behind the end", *below)};
+  if (above && above->begin - at < near) return {false, said(above->begin - at, "before the start", *above)};
+  return {false, ""};
 }
 
 void make_records(Memory& m) {
@@ -296,15 +374,14 @@ void copy_within_now(void* dst, const void* src, std::size_t bytes) {
   const std::size_t to_offset = reinterpret_cast<std::uintptr_t>(dst) - to.begin;
   const std::size_t from_offset = reinterpret_cast<std::uintptr_t>(src) - from.begin;
   std::memmove(dst, src, bytes);
-  // Copies of what nobody wrote stay unwritten, where words map onto words.
-  if (to_offset % word_bytes == from_offset % word_bytes) {
-    // A word of which only a part is overwritten may have been written before: the benefit of the doubt.
-    const std::size_t first = to_offset / word_bytes, end = (to_offset + bytes + word_bytes - 1) / word_bytes;
-    std::memmove(to.written + first, from.written + from_offset / word_bytes, end - first);
-    if (to_offset % word_bytes != 0) to.written[first] = 1;
-    if ((to_offset + bytes) % word_bytes != 0) to.written[end - 1] = 1;
-  } else {
-    mark_written(to, dst, bytes);
+  if (to_offset % word_bytes != from_offset % word_bytes) return mark_written(to, dst, bytes);  // the benefit of the doubt
+  // Copies of what nobody wrote stay unwritten.
+  const std::size_t first = to_offset / word_bytes, last = (to_offset + bytes - 1) / word_bytes;
+  const std::uint8_t before[] = {to.written[first], to.written[last]};
+  std::memmove(to.written + first, from.written + from_offset / word_bytes, last - first + 1);
+  for (const std::size_t w : {first, last}) {
+    const std::uint8_t copied = written_bits(w, to_offset, to_offset + bytes);
+    to.written[w] = static_cast<std::uint8_t>((to.written[w] & copied) | (before[w == last && w != first] & ~copied));
   }
 }
 

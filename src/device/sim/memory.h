@@ -1,8 +1,11 @@
 #pragma once
-/// The simulated GPU's memory: allocations, the views that pointers have of them, and what is known of each word.
+/// The simulated GPU's memory: allocations, what of them kernels may touch, and what is known of each word.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <unordered_map>
 
 #include "device/sim/place.h"
 #include "device/sim/plans.h"
@@ -17,8 +20,10 @@ struct Accesses {
   std::uint32_t serial = 0;  ///< of the block's run; 0: nobody
   std::uint32_t epoch = 0;   ///< of the last of them
   std::uint32_t lanes = 0;   ///< of the last one's warp
-  std::uint32_t thread : 10 = 0;      ///< the last one's threadIdx.x
-  std::uint32_t others : 1 = 0;       ///< of reads: also lanes of other warps; of atomics: also others (causality.h)
+  std::uint32_t thread : 10 = 0;      ///< the last one's number in its block
+  /// Of reads: also lanes of other warps. Of atomics: also others (causality.h). Of writes: the word's bytes have
+  /// records of their own (SplitWords).
+  std::uint32_t others : 1 = 0;
   std::uint32_t block_scope : 1 = 0;  ///< of atomics: ordered with those of its own block only
   std::uint32_t site : 20 = 0;        ///< the last one's SiteCode
 };
@@ -29,27 +34,48 @@ struct Record {
   Accesses writes, atomics;
 };
 
-/// One allocation. It is never freed, only reused under another generation, so that stale pointers are recognised.
+/// Words of which threads have touched single bytes: neighbours in an array of char or bool do not race.
+struct SplitWord {
+  std::array<Record, word_bytes> records;
+  std::array<Accesses, word_bytes> reads;
+};
+using SplitWords = std::unordered_map<std::size_t, SplitWord>;  // by the word's number
+
+/// One allocation. Its addresses are not used again soon, so a stale pointer finds none.
 struct Memory {
   std::uintptr_t begin = 0, end = 0;
-  std::uint64_t generation = 0;
-  bool writable = false;            ///< there has been a view through which kernels may write
-  bool input = false;               ///< an input that no kernel may write to
-  PlanId plan = 0;                  ///< whose workspace it is (plans.h)
-  bool forgotten = false;           ///< what was in it, by forget_now()
-  std::uint64_t hidden = 0;         ///< while another plan's kernel runs: its generation
-  std::uint8_t* written = nullptr;  ///< by word: whether it has a value
-  Record* records = nullptr;        ///< by word; null until a kernel touches it through a non-const pointer
+  std::uintptr_t reach = 0;      ///< the first byte that kernels may touch
+  std::size_t reach_bytes = 0;   ///< how many from there; 0 while another plan's kernel runs
+  std::size_t hidden_bytes = 0;  ///< reach_bytes then
+  bool hidden = false;
+  bool input = false;            ///< no kernel may write to it, so its readers need not be kept
+  PlanId plan = 0;               ///< whose workspace it is (plans.h)
+  bool forgotten = false;        ///< what was in it, by forget_now()
+  std::uint8_t* written = nullptr;  ///< by word: a bit for each byte that has a value
+  Record* records = nullptr;        ///< by word; null until a kernel writes
   Accesses* reads = nullptr;        ///< by word, plain ones, of the block that read last; null until a kernel reads
+  SplitWords split;
 };
+inline constexpr std::uint8_t whole_word = 0xF;  ///< of Memory::written
 
-/// A part of an allocation, as one GlobalPtr may touch it.
-struct View {
-  std::uintptr_t begin = 0, end = 0;
-  Memory* memory = nullptr;
-  std::uint64_t generation = 0;
-  bool constant = false;  ///< of a kernel's parameter that is a pointer to const: this launch writes nothing there
+namespace pages {
+// Which allocation a page belongs to, in two steps.
+inline constexpr int page_bits = 12, table_bits = 30, address_bits = 47;
+inline constexpr std::size_t page_bytes = std::size_t{1} << page_bits;
+struct Table {
+  std::size_t live;  ///< pages that have an owner
+  Memory* owner[std::size_t{1} << (table_bits - page_bits)];
 };
+extern Table* tables[std::size_t{1} << (address_bits - table_bits)];
+}  // namespace pages
+
+/// The live allocation in whose pages the address lies, or null.
+[[gnu::always_inline]] inline Memory* owner_of(std::uintptr_t at) {
+  if (at >> pages::address_bits) [[unlikely]] return nullptr;
+  const pages::Table* const t = pages::tables[at >> pages::table_bits];
+  return t ? t->owner[at >> pages::page_bits & ((std::size_t{1} << (pages::table_bits - pages::page_bits)) - 1)]
+           : nullptr;
+}
 
 /// Poisoned with 0xFF bytes and unwritten. Throws Unavailable if the memory is not there.
 void* allocate(std::size_t bytes);
@@ -57,11 +83,18 @@ void* allocate(std::size_t bytes);
 void* allocate_workspace(std::size_t bytes);
 void release(void*) noexcept;
 std::size_t memory_free();
-/// `bytes` at `p`, which must lie in one live allocation; `writable` by kernels. Throws Fault, which names `site`: host
-/// code is in no kernel.
-View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable, Site site);
-/// Throws Fault: `what`, called at `site`, asks for `count` elements where a view has `in_view`.
-[[noreturn]] void fail_range(std::size_t count, std::size_t in_view, const char* what, Site site);
+/// From now on kernels may touch, of the allocation that holds them, these bytes alone. Throws Fault where they do not
+/// lie in one.
+void set_reach(const void* p, std::size_t bytes);
+/// Throws Fault where kernels may not touch all of these bytes: `what`, called at `site`, asks for them as elements.
+void check_range(const void* p, std::size_t bytes, std::size_t element_bytes, const char* what, Site site);
+/// What an address is that no kernel may touch: "128 bytes behind the end of an allocation of 512", "in memory that was
+/// released before this kernel ran".
+struct Stray {
+  bool released = false;
+  std::string words;
+};
+Stray describe_stray(std::uintptr_t);
 /// Begins to keep records of what kernels write, or read, in an allocation.
 void make_records(Memory&);
 void make_reads(Memory&);

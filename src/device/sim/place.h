@@ -11,33 +11,42 @@ inline constexpr unsigned max_threads_per_block = 1024;
 struct Index {
   unsigned x, y, z;
 };
-/// Of the thread that runs now; the scheduler sets them before it lets a thread go on. Not const: a compiler may keep
-/// a constant in a register across a switch.
-extern Index threadIdx, blockIdx, blockDim, gridDim;
+
+}  // namespace reductio::sim
+
+// Of the thread that runs now; the scheduler sets them before it lets a thread go on. They are read all the time, and
+// clang's -fsanitize=thread puts no hook before an access to a global whose name begins so.
+extern "C" {
+extern reductio::sim::Index __llvm_gcov_threadIdx, __llvm_gcov_blockIdx, __llvm_gcov_blockDim, __llvm_gcov_gridDim;
+extern unsigned __llvm_gcov_thread;
+}
+
+namespace reductio::sim {
+
+inline constexpr Index &threadIdx = __llvm_gcov_threadIdx, &blockIdx = __llvm_gcov_blockIdx,
+                       &blockDim = __llvm_gcov_blockDim, &gridDim = __llvm_gcov_gridDim;
+/// The thread's number in its block: x first, then y, then z.
+inline constexpr unsigned& thread_now = __llvm_gcov_thread;
 
 /// A place in a kernel's source.
 struct Site {
   const char* file = nullptr;
-  int line = 0;
+  int line = 0, column = 0;
 };
 
-/// A Site in 20 bits, for the record of an access: 6 bits of the file's number, 14 of the line; 0 if not known.
-using SiteCode = std::uint32_t;
-inline constexpr int line_bits = 14, site_bits = line_bits + 6;
-Site site_of(SiteCode);
-
-/// The file that was asked for last: the lines of a kernel mostly lie in one.
-struct NumberedFile {
-  const char* file = nullptr;
-  SiteCode code = 0;
-};
-extern NumberedFile last_file;
-void number_file(const char* file);
-
-inline SiteCode code_of(const char* file, int line) {
-  if (file != last_file.file) [[unlikely]] number_file(file);
-  return last_file.code | (static_cast<unsigned>(line) >> line_bits ? 0 : static_cast<unsigned>(line));
+/// As a default argument: where the function that has it is called.
+#if __has_builtin(__builtin_COLUMN)
+constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(), int column = __builtin_COLUMN()) {
+  return {file, line, column};
 }
-inline SiteCode code_of(const Site& s) { return s.file ? code_of(s.file, s.line) : 0; }
+#else
+constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+#endif
+
+/// A Site in 20 bits, for the record of an access; 0 if not known.
+using SiteCode = std::uint32_t;
+inline constexpr int site_bits = 20;
+Site site_of(SiteCode);
+SiteCode code_of(const Site&);
 
 }  // namespace reductio::sim

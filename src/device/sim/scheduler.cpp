@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cfenv>
+#include <cstdlib>
 #include <utility>
 
 #include "core/error.h"
@@ -14,9 +15,14 @@
 #include "device/sim/out_of_memory.h"
 #include "device/sim/stack_overflow.h"
 
+extern "C" {
+reductio::sim::Index __llvm_gcov_threadIdx{0, 0, 0}, __llvm_gcov_blockIdx{0, 0, 0}, __llvm_gcov_blockDim{1, 1, 1},
+    __llvm_gcov_gridDim{1, 1, 1};
+unsigned __llvm_gcov_thread = 0;
+}
+
 namespace reductio::sim {
 
-Index threadIdx{0, 0, 0}, blockIdx{0, 0, 0}, blockDim{1, 1, 1}, gridDim{1, 1, 1};
 Block *running = nullptr, *in_reach = nullptr;
 
 Scheduler* const the_scheduler = new Scheduler;
@@ -36,7 +42,7 @@ constexpr std::uint64_t most_looks_in_vain = std::uint64_t{1} << 18;
 /// The running thread has returned from the kernel.
 REDUCTIO_HOT Next Scheduler::finish() {
   BlockState& b = *block_;
-  const unsigned t = threadIdx.x;
+  const unsigned t = thread_now;
   b.thread[t].fiber = nullptr;
   b.polled[t] = {};
   b.waiting[t] = Waiting::no;
@@ -72,7 +78,8 @@ REDUCTIO_HOT void Scheduler::loop() {
   Fiber* const self = fibers_.current();
   for (;;) {
     try {
-      (*thread_)();
+      code_.thread(code_.arguments.get());
+      settle();
     } catch (const Unwind&) {
     } catch (...) {
       fail(std::current_exception());
@@ -139,9 +146,8 @@ void Scheduler::start_block() {
     warp.partial = false;
   }
   // Unwritten memory is told by its record, whose serial is an earlier block's: nothing to clear.
-  b.reserve_shared(shape_.shared_bytes);
   b.shared_bytes = shape_.shared_bytes;
-  b.shared_arrays.clear();
+  b.split.clear();
 
   resident_.push_back(&b);
   if (order_ == Order::starve && nth == starved_nth_) starved_ = &b;
@@ -238,9 +244,13 @@ void Scheduler::unwind_all() {
   for (BlockState* b : resident_) {
     for (unsigned t = 0; t < b->threads; ++t) {
       b->waiting[t] = Waiting::no;
-      if (!b->thread[t].fiber) continue;
+      Fiber* const fiber = b->thread[t].fiber;
+      if (!fiber) continue;
       set_current({b, t});
-      fibers_.switch_to(&fibers_.main().context, b->thread[t].fiber, b->thread[t].context);
+      fibers_.switch_to(&fibers_.main().context, fiber, b->thread[t].context);
+      if (!std::exchange(abandoned_, false)) continue;
+      b->thread[t].fiber = nullptr;
+      fibers_.restart(fiber);
     }
     b->runnable = {};
     b->runnable_words = 0;
@@ -248,8 +258,19 @@ void Scheduler::unwind_all() {
   cancelling_ = false;
 }
 
-void Scheduler::run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel,
-                    const Enqueued& enqueued) {
+void Scheduler::abandon() {
+  abandoned_ = true;
+  fibers_.leave_for_good();
+  std::abort();  // nobody comes back
+}
+
+const BlockState* Scheduler::block_with_shared(std::uintptr_t at) const {
+  for (const BlockState* b : resident_)
+    if (at - reinterpret_cast<std::uintptr_t>(b->shared) < shared_span) return b;
+  return nullptr;
+}
+
+void Scheduler::run(const Shape& shape, const KernelCode& code, const std::string& kernel, const Enqueued& enqueued) {
   if (running) throw DeviceError("simulated device: a kernel cannot launch or wait for another");
   watch_for_stack_overflow();
   const EndsOutOfMemory ends_out_of_memory;
@@ -258,7 +279,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   if constexpr (switch_keeps_rounding)
     if (const int mode = std::fegetround(); std::exchange(rounding_, mode) != mode) fibers_.begin_anew();
   shape_ = shape;
-  thread_ = &thread;
+  code_ = code;
   kernel_ = kernel;
   order_now_ = order_ == Order::starve ? Order::forward : order_;
   random_ = mixed(seed_ + mixed(launches_++));
@@ -283,6 +304,8 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   gridDim.x = static_cast<unsigned>(shape.grid);
   block_ = preferred_ = nullptr;
   spin = {};
+  unordered_store.pending = false;
+  shared_layout.begin(shape.shared_bytes);
 
   if (~serials_ < shape.grid) {  // the numbers of one launch are consecutive, and none is 0
     serials_ = 0;
@@ -298,6 +321,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   block_ = nullptr;
   running = in_reach = nullptr;
   kernel_.clear();
+  code_ = {};
   last_failure_ = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
@@ -314,9 +338,8 @@ std::string undefined_shuffles() {
   return scheduler().undefined_shuffles();
 }
 
-void run_grid(const Shape& shape, const std::function<void()>& thread, const std::string& kernel,
-              const Enqueued& enqueued) {
-  scheduler().run(shape, thread, kernel, enqueued);
+void run_grid(const Shape& shape, const KernelCode& code, const std::string& kernel, const Enqueued& enqueued) {
+  scheduler().run(shape, code, kernel, enqueued);
 }
 
 }  // namespace reductio::sim

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,7 +37,7 @@ class Scheduler {
   static constexpr std::size_t lookahead = 8, lookahead_from = 256;
 
  public:
-  void run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel, const Enqueued&);
+  void run(const Shape& shape, const KernelCode& code, const std::string& kernel, const Enqueued&);
   void set_schedule(Order order, std::uint64_t seed) {
     order_ = order;
     seed_ = seed;
@@ -53,18 +52,21 @@ class Scheduler {
   std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
   void poll(std::uintptr_t address, Site);
   void give_way() {
+    settle();
     if (order_now_ != Order::random || !running) return;
-    make_runnable(*block_, threadIdx.x);
+    make_runnable(*block_, thread_now);
     suspend();
   }
   void note_progress() { fruitless_polls_ = 0; }
   void wait_for_previous_kernel() {
     if (!running) fail_outside();
-    block_->has_waited[threadIdx.x] = true;
+    block_->has_waited[thread_now] = true;
     in_reach = block_;
   }
   std::uint64_t steps() { return ++steps_; }
 
+  /// Ends the running thread where its stack cannot be unwound, after its launch has failed.
+  [[noreturn]] void abandon();
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
   [[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
 
@@ -72,6 +74,11 @@ class Scheduler {
   /// The running launch's block with this serial number.
   std::size_t block_of(std::uint32_t serial) const { return nth_block(serial - first_serial_); }
   const Fibers& fibers() const { return fibers_; }
+  /// The kernel's arguments, from which each thread takes its parameters.
+  const void* parameters() const { return code_.arguments.get(); }
+  std::size_t parameter_bytes() const { return code_.argument_bytes; }
+  /// The resident block in whose shared memory the address lies, or null.
+  const BlockState* block_with_shared(std::uintptr_t) const;
   /// Of a launch that is enqueued now on `stream`; `idle`: nothing else waits in any stream.
   Enqueued enqueued(const void* stream, bool idle) {
     if (idle) log_.forget();  // all that has run comes before whatever is enqueued from now on
@@ -128,7 +135,7 @@ class Scheduler {
   // Of the launch that runs.
   Order order_now_ = Order::forward;
   Shape shape_{};
-  const std::function<void()>* thread_ = nullptr;
+  KernelCode code_;
   std::string kernel_;
   std::size_t started_ = 0;
   std::uint32_t first_serial_ = 1, unordered_from_ = 1;
@@ -148,7 +155,7 @@ class Scheduler {
   Site grid_barrier_site_;
   bool grid_barrier_divergent_ = false;
   std::uint64_t steps_ = 0, last_step_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
-  bool cancelling_ = false;
+  bool cancelling_ = false, abandoned_ = false;
   std::exception_ptr failure_, last_failure_;  ///< the latter only if no race is found
 
   // What runs.
@@ -161,7 +168,7 @@ extern Scheduler* const the_scheduler;
 REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
 
 /// Runs a grid to its end. Throws Fault, or what a kernel's own code threw.
-void run_grid(const Shape&, const std::function<void()>& thread, const std::string& kernel, const Enqueued&);
+void run_grid(const Shape&, const KernelCode&, const std::string& kernel, const Enqueued&);
 
 REDUCTIO_HOT void Scheduler::set_current(Next n) {
   ++steps_;
@@ -170,7 +177,7 @@ REDUCTIO_HOT void Scheduler::set_current(Next n) {
     running = in_reach = n.block;
     blockIdx.x = static_cast<unsigned>(n.block->index);
   }
-  threadIdx.x = n.thread;
+  thread_now = threadIdx.x = n.thread;
   if (shape_.overlaps) [[unlikely]]
     in_reach = n.block->has_waited[n.thread] ? n.block : nullptr;
 }
@@ -223,7 +230,8 @@ REDUCTIO_HOT Next Scheduler::pick() {
 
 /// The running thread waits, for what the caller has recorded.
 REDUCTIO_HOT void Scheduler::suspend() {
-  Thread& self = block_->thread[threadIdx.x];
+  settle();
+  Thread& self = block_->thread[thread_now];
   if (steps_ > last_step_) [[unlikely]] fail_stuck();
   go_on(&self.context, failure_ ? Next{} : pick());
   if (cancelling_) [[unlikely]] throw Unwind{};

@@ -31,7 +31,7 @@
 #include "device/sim/atomics.h"
 #include "device/sim/intrinsics.h"
 #include "device/sim/launch.h"
-#include "device/sim/pointers.h"
+#include "device/sim/loads.h"
 #include "device/sim/vectors.h"
 
 #define REDUCTIO_DEVICE_NAMESPACE on_sim
@@ -43,30 +43,58 @@
 #define __noinline__
 #define __launch_bounds__(...)
 #define __restrict__
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __grid_constant__
 // What assert() calls, also if <cassert> is included again. The C library's own would end the program.
 #define __assert_fail(condition, file, line, function) \
-  ::reductio::sim::stop_kernel("assert(" condition ") does not hold", {file, line})
+  ::reductio::sim::stop_kernel("assert(" condition ") does not hold", ::reductio::sim::Site{file, line})
+
+// Each block has its own: clang asks the device for the address of its copy (shared_memory.cpp). `used` keeps it where
+// nothing is stored to it.
+#define __shared__ thread_local __attribute__((used))
 
 // What is not here says what is.
 #define REDUCTIO_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #define REDUCTIO_NOT_HERE(what_to_write) REDUCTIO_PRAGMA(GCC error what_to_write)
-// As a C++ array it would be memory that nothing checks, and not the block's.
-#define __shared__   \
-  REDUCTIO_NOT_HERE( \
-      "no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory")
 #define __constant__                                                                                                  \
   REDUCTIO_NOT_HERE(                                                                                                  \
       "no __constant__ here: pass a struct by value as the kernel's parameter, which CUDA keeps in constant memory, " \
       "or write constexpr")
 #define __managed__ \
-  REDUCTIO_NOT_HERE("no __managed__ here: pass a GlobalPtr<T> to the kernel, of a Buffer<T> of the plan")
+  REDUCTIO_NOT_HERE("no __managed__ here: pass a pointer to the kernel, of a Buffer<T> of the plan")
 
 namespace reductio::device {
 inline namespace on_sim {
 
 inline constexpr DeviceKind device_kind = DeviceKind::sim;
+
+template <class T>
+using GlobalPtr = T*;
+template <class T>
+using SharedPtr = T*;
+using Subscript = std::size_t;
+template <class T>
+T* shared_memory() {
+  extern __shared__ __align__(16) unsigned char raw[];
+  return reinterpret_cast<T*>(raw);
+}
+template <class T, std::size_t N, int Which = 0>
+T* shared_array() {
+  __shared__ __align__(16) T array[N];
+  return array;
+}
+template <class U, class T>
+U* pointer_cast(T* p) {
+  return reinterpret_cast<U*>(p);
+}
+template <class T>
+std::uintptr_t address_of(T* p) {
+  return reinterpret_cast<std::uintptr_t>(p);
+}
+template <class T>
+T* global(void* p, std::size_t) {
+  return static_cast<T*>(p);
+}
 
 }  // namespace on_sim
 }  // namespace reductio::device

@@ -27,7 +27,7 @@ void say_overflow() {
   char text[512];
   const int n = std::snprintf(text, sizeof text,
                               "simulated device: kernel %s, block %u, thread %u: its stack of %zu KiB overflowed\n",
-                              scheduler().kernel().c_str(), blockIdx.x, threadIdx.x, stack_bytes / 1024);
+                              scheduler().kernel().c_str(), blockIdx.x, thread_now, stack_bytes / 1024);
   if (n > 0 && write(STDERR_FILENO, text, std::min<std::size_t>(n, sizeof text - 1)) < 0) return;
 }
 

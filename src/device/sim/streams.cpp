@@ -135,14 +135,14 @@ bool default_stream_holds_work() {
   return !streams().standard.work.empty();
 }
 
-void enqueue_kernel(Stream s, const Shape& shape, std::function<void()> thread, const std::type_info& type) {
+void enqueue_kernel(Stream s, const Shape& shape, KernelCode code, const std::type_info& type) {
   std::string kernel;
   try {
     check_launch(shape, kernel);
   } catch (const Fault&) {
     check_launch(shape, readable(type));
   }
-  enqueue(s, [shape, thread = std::move(thread), &type] { run_grid(shape, thread, readable(type), under_way); });
+  enqueue(s, [shape, code = std::move(code), &type] { run_grid(shape, code, readable(type), under_way); });
   const DeviceLock lock;
   if (watched && watched->first_launch.grid == 0) watched->first_launch = shape;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <typeinfo>
 
 #include "core/types.h"
@@ -18,6 +19,13 @@ struct Shape {
   bool overlaps = false;  ///< it may begin before the kernel before it has ended
 };
 
+/// A kernel and its arguments: `thread(arguments)` runs it for one thread.
+struct KernelCode {
+  void (*thread)(const void* arguments) = nullptr;
+  std::shared_ptr<const void> arguments;
+  std::size_t argument_bytes = 0;
+};
+
 /// A stream of its own, besides the default one.
 Stream create_stream();
 /// Runs what is left on it first, as CUDA does. Throws the first Fault; the stream is destroyed nevertheless.
@@ -27,9 +35,9 @@ std::size_t abandon_default_stream();
 /// Whether the default stream holds work, for a message.
 bool default_stream_holds_work();
 
-/// Puts a kernel onto a stream: `thread` runs it for one thread. Throws Fault where CUDA refuses the launch. `name`: a
-/// type whose template argument is the kernel, from which messages take the kernel's name.
-void enqueue_kernel(Stream, const Shape&, std::function<void()> thread, const std::type_info& name);
+/// Puts a kernel onto a stream. Throws Fault where CUDA refuses the launch. `name`: a type whose template argument is
+/// the kernel, from which messages take the kernel's name.
+void enqueue_kernel(Stream, const Shape&, KernelCode, const std::type_info& name);
 void enqueue_fill(Stream, void* dst, unsigned char byte, std::size_t bytes);
 /// Copies the host's bytes at once, as CUDA does for pageable memory: the host may reuse them when this returns.
 void enqueue_copy_in(Stream, void* dst, const void* host, std::size_t bytes);

@@ -12,11 +12,12 @@ namespace reductio::sim {
 
 REDUCTIO_HOT unsigned Scheduler::block_barrier(Waiting kind, bool predicate, Site site) {
   if (!running) [[unlikely]] fail_outside();
+  settle();
   if (left_out(Synchronization::block_barrier, site)) [[unlikely]]
     return predicate;
   BlockState& b = *block_;
-  b.thread[threadIdx.x].site = site;
-  b.waiting[threadIdx.x] = kind;
+  b.thread[thread_now].site = site;
+  b.waiting[thread_now] = kind;
   if (b.arrived++ == 0) {
     b.barrier = site;
     b.barrier_kind = kind;
@@ -44,13 +45,14 @@ REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
 
 REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
   if (!running) fail_outside();
+  settle();
   if (!shape_.cooperative)
     stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative",
          {});
   if (left_out(Synchronization::grid_barrier, site)) return;
   BlockState& b = *block_;
-  b.thread[threadIdx.x].site = site;
-  b.waiting[threadIdx.x] = Waiting::grid_barrier;
+  b.thread[thread_now].site = site;
+  b.waiting[thread_now] = Waiting::grid_barrier;
   fruitless_polls_ = 0;
   if (at_grid_barrier_++ == 0) {
     grid_barrier_site_ = site;
@@ -80,7 +82,7 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
 REDUCTIO_HOT void Scheduler::poll(std::uintptr_t address, Site site) {
   if (!running) return;  // the access itself will say so
   BlockState& b = *block_;
-  const unsigned t = threadIdx.x;
+  const unsigned t = thread_now;
   const bool again = b.polled[t].again(address);
   b.thread[t].site = site;
   fruitless_polls_ = again ? fruitless_polls_ + 1 : 0;

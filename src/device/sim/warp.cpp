@@ -107,7 +107,7 @@ REDUCTIO_RARE void Scheduler::note_undefined(const BlockState& b, const Warp& wa
 /// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a
 /// lane that has an operation with others to finish first.)
 REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, unsigned w) {
-  const unsigned me = threadIdx.x % warp_size;
+  const unsigned me = thread_now % warp_size;
   const Warp::Lane& mine = warp.lanes[me];
   for (std::uint32_t m = warp.waiting & mine.mask; m; m &= m - 1) {
     const unsigned l = std::countr_zero(m);
@@ -122,7 +122,7 @@ REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, uns
       return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
     };
     const unsigned t = w * warp_size + l;
-    const Site site = b.thread[threadIdx.x].site;
+    const Site site = b.thread[thread_now].site;
     stop(FaultKind::warp_mask, site,
          "calls " + call(mine.operation, mine.mask, site) + " while thread " + std::to_string(t) +
              " of its warp waits in " + call(other.operation, other.mask, b.thread[t].site),
@@ -133,8 +133,9 @@ REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, uns
 REDUCTIO_HOT std::uint64_t Scheduler::warp_operation(WarpOperation operation, unsigned mask, std::uint64_t bits,
                                                      unsigned source, Site site) {
   if (!running) [[unlikely]] fail_outside();
+  settle();
   BlockState& b = *block_;
-  const unsigned t = threadIdx.x, w = t / warp_size, me = t % warp_size;
+  const unsigned t = thread_now, w = t / warp_size, me = t % warp_size;
   Warp& warp = b.warps[w];
   if (!(mask >> me & 1)) [[unlikely]] fail_mask(mask, site);
   if (operation == WarpOperation::sync && left_out(Synchronization::warp_barrier, site)) [[unlikely]]

@@ -1,0 +1,83 @@
+# Reads the assembly that clang++ -fsanitize=thread writes, and makes the simulated device's of it (hooks.h):
+#   - each hook gets, as one more argument, its place in the source: an entry of the table `reductio_places`;
+#   - copies and fills of memory, and the handlers of misaligned accesses and bad indices, are ours;
+#   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size.
+
+function string(text) {
+  if (!(text in strings)) strings[text] = ++n_strings
+  return ".Lreductio_string" strings[text]
+}
+
+# The label of the present place in the table.
+function place(    key) {
+  key = file SUBSEP line SUBSEP column
+  if (!(key in places)) {
+    places[key] = ++n_places
+    place_of[n_places] = key
+  }
+  return ".Lreductio_place" places[key]
+}
+
+# .file NUMBER "FOLDER" "NAME": the folder is there where the name is relative to another one than the compiler's.
+$1 == ".file" && $2 ~ /^[0-9]+$/ {
+  n = split($0, quoted, "\"")
+  name = n >= 5 && quoted[4] !~ /^\// && quoted[2] != "." ? quoted[2] "/" quoted[4] : (n >= 5 ? quoted[4] : quoted[2])
+  files[$2] = name
+  next
+}
+
+# .loc FILE LINE COLUMN; line 0: nobody's, as of a register that is loaded again.
+$1 == ".loc" {
+  if ($3 > 0) { file = $2; line = $3; column = $4 }
+  next
+}
+
+$1 ~ /^(callq|jmp)$/ && $2 ~ /^(__tsan_|__ubsan_handle_(type_mismatch_v1|out_of_bounds)|__emutls_get_address|mem(cpy|move|set)(@PLT)?$)/ {
+  call = $2
+  sub(/@PLT$/, "", call)
+  if (call ~ /^__tsan_/) {
+    sub(/^__tsan_/, "reductio_", call)
+    register = "rsi"
+  } else if (call ~ /^mem/) {
+    call = "reductio_" call
+    register = "rcx"
+  } else {
+    sub(/^__(ubsan_handle_)?/, "reductio_", call)
+    register = ""
+  }
+  if (register && call !~ /_init$/) print "\tleaq\t" place() "(%rip), %" register
+  print "\t" $1 "\t" call "@PLT"
+  next
+}
+
+$1 == ".addrsig_sym" || $1 == ".addrsig" { next }
+
+/^__emutls_v\..*:/ {
+  name = $1
+  sub(/:$/, "", name)
+  defined[name] = 1
+}
+{
+  rest = $0
+  while (match(rest, /__emutls_v\.[A-Za-z0-9_.$]+/)) {
+    seen[substr(rest, RSTART, RLENGTH)] = 1
+    rest = substr(rest, RSTART + RLENGTH)
+  }
+  print
+}
+
+END {
+  for (name in seen) {
+    if (name in defined) continue
+    print "\t.data\n\t.p2align 3\n\t.local\t" name "\n" name ":\n\t.quad\t0, 16, 0, 0"
+  }
+  print "\t.section\treductio_arrays,\"aw\",@progbits\n\t.p2align 3"
+  for (name in seen) print "\t.quad\t" name "\n\t.quad\t" string(substr(name, length("__emutls_v.") + 1))
+  print "\t.section\treductio_places,\"a\",@progbits\n\t.p2align 4"
+  for (i = 1; i <= n_places; ++i) {
+    split(place_of[i], part, SUBSEP)
+    print ".Lreductio_place" i ":\n\t.long\t" string(files[part[1]]) " - ., " part[2] ", " part[3] ", 0"
+  }
+  print "\t.section\t.rodata.str1.1,\"aMS\",@progbits,1"
+  for (text in strings) print ".Lreductio_string" strings[text] ":\n\t.asciz\t\"" text "\""
+}

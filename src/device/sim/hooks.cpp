@@ -1,0 +1,182 @@
+// What kernels' objects call before each access to memory: clang's -fsanitize=thread puts the calls there, and hooks.awk
+// gives each its place in the source. Clang takes it for granted that they throw nothing, so where one ends the launch,
+// its thread's stack is abandoned and not unwound.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "device/sim/access.h"
+#include "device/sim/diagnosis.h"
+#include "device/sim/scheduler.h"
+
+namespace reductio::sim {
+namespace {
+
+/// An entry of the table that hooks.awk writes: the file's name lies `file` bytes from here.
+struct Place {
+  std::int32_t file, line, column, unused;
+  Site site() const { return {reinterpret_cast<const char*>(this) + file, line, column}; }
+};
+static_assert(sizeof(Place) == 16);
+extern "C" {
+[[gnu::weak, gnu::visibility("hidden")]] extern const Place __start_reductio_places[];
+[[gnu::weak, gnu::visibility("hidden")]] extern const Place __stop_reductio_places[];
+}
+
+/// Hooks' places count from 1 up, those of calls (barriers, atomics) from the top down.
+constexpr SiteCode top = (SiteCode{1} << site_bits) - 1;
+struct Called {
+  std::vector<Site> sites;
+  std::map<std::tuple<std::string_view, int, int>, SiteCode> codes;
+  Site last;  // an atomic in a loop asks for the same again and again
+  SiteCode last_code = 0;
+};
+Called& called() {
+  static Called c;
+  return c;
+}
+
+SiteCode code_of(const Place* p) { return static_cast<SiteCode>(p - __start_reductio_places) + 1; }
+
+/// What ends the launch from a hook.
+template <class F>
+[[gnu::always_inline]] inline void checked(F check) {
+  bool ended = false;
+  try {
+    check();
+  } catch (const Unwind&) {
+    ended = true;
+  }
+  if (ended) scheduler().abandon();
+}
+
+template <Access kind, std::size_t size>
+[[gnu::always_inline]] inline void hook(void* p, const Place* place) {
+  if (!running) return;  // host code of a file that has kernels, too
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  checked([&] {
+    settle();
+    if (size % word_bytes == 0 && at % word_bytes == 0) [[likely]]
+      on_access<kind, size % word_bytes == 0 ? size : word_bytes>(at, code_of(place));
+    else
+      on_bytes(kind, at, size, code_of(place));
+  });
+}
+
+/// A copy or a fill, in words where it is of whole ones.
+void on_range(Access kind, const void* p, std::size_t bytes, const Place* place) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  checked([&] {
+    for (std::uintptr_t at = begin; at < begin + bytes;) {
+      settle();
+      const std::size_t left = begin + bytes - at;
+      const std::size_t size = at % word_bytes ? 1 : left >= word_bytes ? word_bytes : 1;
+      if (size == 1) on_bytes(kind, at, 1, code_of(place));
+      else if (kind == Access::read) on_access<Access::read, word_bytes>(at, code_of(place));
+      else on_access<Access::write, word_bytes>(at, code_of(place));
+      at += size;
+    }
+  });
+}
+
+/// What -fsanitize=alignment and array-bounds hand to their handlers.
+struct SourceLocation {
+  const char* file;
+  std::uint32_t line, column;
+};
+struct TypeMismatch {
+  SourceLocation at;
+  const void* type;
+  unsigned char log_alignment, kind;
+};
+struct OutOfBounds {
+  SourceLocation at;
+  const void *array_type, *index_type;
+};
+
+[[noreturn]] void stop_at(FaultKind kind, const SourceLocation& at, const std::string& what) {
+  const Site site{at.file, static_cast<int>(at.line), static_cast<int>(at.column)};
+  if (!running) {
+    std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what.c_str());
+    std::abort();
+  }
+  checked([&] { stop_here(kind, site, what); });
+  std::abort();
+}
+
+}  // namespace
+
+SiteCode code_of(const Site& s) {
+  if (!s.file) return 0;
+  Called& c = called();
+  if (c.last.file == s.file && c.last.line == s.line && c.last.column == s.column) return c.last_code;
+  const auto [at, is_new] =
+      c.codes.try_emplace({s.file, s.line, s.column}, top - static_cast<SiteCode>(c.sites.size()));
+  if (is_new) c.sites.push_back(s);
+  c.last = s;
+  return c.last_code = at->second;
+}
+
+Site site_of(SiteCode code) {
+  if (code == 0) return {};
+  if (top - code < called().sites.size()) return called().sites[top - code];
+  return __start_reductio_places[code - 1].site();
+}
+
+extern "C" {
+
+#define REDUCTIO_HOOK(name, kind, size)                                                \
+  void reductio_##name##size(void* p, const Place* at) { hook<kind, size>(p, at); }    \
+  void reductio_unaligned_##name##size(void* p, const Place* at) { hook<kind, size>(p, at); } \
+  void reductio_volatile_##name##size(void* p, const Place* at) { hook<kind, size>(p, at); }  \
+  void reductio_unaligned_volatile_##name##size(void* p, const Place* at) { hook<kind, size>(p, at); }
+#define REDUCTIO_HOOKS(size)                   \
+  REDUCTIO_HOOK(read, Access::read, size)      \
+  REDUCTIO_HOOK(write, Access::write, size)
+REDUCTIO_HOOKS(1)
+REDUCTIO_HOOKS(2)
+REDUCTIO_HOOKS(4)
+REDUCTIO_HOOKS(8)
+REDUCTIO_HOOKS(16)
+#undef REDUCTIO_HOOKS
+#undef REDUCTIO_HOOK
+
+void* reductio_memcpy(void* to, const void* from, std::size_t bytes, const Place* at) {
+  if (running) on_range(Access::read, from, bytes, at), on_range(Access::write, to, bytes, at);
+  return std::memcpy(to, from, bytes);
+}
+void* reductio_memmove(void* to, const void* from, std::size_t bytes, const Place* at) {
+  if (running) on_range(Access::read, from, bytes, at), on_range(Access::write, to, bytes, at);
+  return std::memmove(to, from, bytes);
+}
+void* reductio_memset(void* to, int byte, std::size_t bytes, const Place* at) {
+  if (running) on_range(Access::write, to, bytes, at);
+  return std::memset(to, byte, bytes);
+}
+
+void reductio_type_mismatch_v1(TypeMismatch* what, std::uintptr_t at) {
+  const std::size_t alignment = std::size_t{1} << what->log_alignment;
+  if (at % alignment == 0) return;  // a null pointer, which the access itself tells
+  stop_at(FaultKind::misaligned, what->at,
+          "uses an address that is not aligned to the " + std::to_string(alignment) + " bytes that its type needs");
+}
+void reductio_out_of_bounds(OutOfBounds* what, std::uintptr_t index) {
+  stop_at(FaultKind::out_of_bounds, what->at,
+          "index " + std::to_string(static_cast<std::int64_t>(index)) + " is outside the array");
+}
+
+void reductio_init() {}
+void reductio_vptr_update(void**, void*) {}
+void reductio_vptr_read(void**) {}
+
+}  // extern "C"
+
+}  // namespace reductio::sim
