@@ -33,8 +33,8 @@ constexpr const char* head = R"(/// @ID@: say here what this reduction tries, an
 ///   cmake --build @BUILD@ --target reductio && @BUILD@/bin/reductio verify --variants '^@ID@$'
 ///   @BUILD@/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
 /// device/kernel.h lists what a kernel may use, device/sum_kernel.h what the last statement can say. T is float, double
-/// and, for i32, unsigned. A kernel of float alone needs no template: it takes GlobalPtr<const float> in and
-/// GlobalPtr<float> out, and the last argument is launch<sum_all>.
+/// and, for i32, unsigned. A kernel of float alone needs no template: it takes const float* in and
+/// float* out, and the last argument is launch<sum_all>.
 #include "device/device.h"
 
 namespace reductio::device {
@@ -45,7 +45,8 @@ constexpr const char* block_tree = R"(
 /// The block's sum, valid in thread 0: a tree in shared memory. blockDim.x is a power of two.
 template <class T>
 __device__ T block_sum(T value) {
-  SharedPtr<T> shared = shared_memory<T>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* shared = reinterpret_cast<T*>(raw);
   shared[threadIdx.x] = value;
   __syncthreads();  // all values are stored before a thread reads another's
   for (unsigned s = blockDim.x / 2; s > 0; s /= 2) {
@@ -65,7 +66,7 @@ constexpr const char* thread_sum = R"(  T sum = 0;
 constexpr const char* atomic_kernel = R"(
 /// Each thread adds its share to out[0], which each call sets to zero first.
 template <class T>
-__global__ void sum_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n) {
+__global__ void sum_all(const T* in, T* out, std::int64_t n) {
 @THREAD@  atomicAdd(out, sum);
 }
 
@@ -76,7 +77,7 @@ const Register registered = sum_kernel("@ID@", {.finish = Finish::thread_atomics
 constexpr const char* two_launch_kernel = R"(@TREE@
 /// Block b stores its share's sum in out[b]. A second launch, of one block, adds up what the first stored.
 template <class T>
-__global__ void sum_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n) {
+__global__ void sum_all(const T* in, T* out, std::int64_t n) {
 @THREAD@  sum = block_sum(sum);
   if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
@@ -92,8 +93,8 @@ const Register registered = sum_kernel("@ID@",
 constexpr const char* last_block_kernel = R"(@TREE@
 /// Block b stores its share's sum in partials[b] and counts itself; the last to arrive adds them up. `arrived` is zero.
 template <class T>
-__global__ void sum_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, GlobalPtr<T> partials,
-                        GlobalPtr<unsigned> arrived) {
+__global__ void sum_all(const T* in, T* out, std::int64_t n, T* partials,
+                        unsigned* arrived) {
 @THREAD@  sum = block_sum(sum);
   bool last = false;
   if (threadIdx.x == 0) {

@@ -4,7 +4,7 @@
 ///
 ///   memory       Buffer<T>(count): workspace, poisoned when made, shared by copies, freed with the last;
 ///                zeroed_buffer<T>(count): zeros, for state that calls leave to each other;
-///                global<T>(p, count): the harness's pointer as GlobalPtr; zero(p, count, stream), asynchronous;
+///                zero(p, count, stream), asynchronous;
 ///                copy_to_host(dst, p, count, stream), returns when the values have arrived;
 ///                HostBuffer<T>(count, pinned): host memory, page-locked if `pinned`; moves, does not copy
 ///   registering  sum_kernel(id, shape, kernel): in one statement (device/sum_kernel.h); and where that does not fit,
@@ -43,7 +43,7 @@ template <class T>
 class Buffer {
  public:
   explicit Buffer(std::size_t count) : count_(count), memory_(allocate_workspace((count ? count : 1) * sizeof(T))) {}
-  GlobalPtr<T> ptr() const { return global<T>(memory_.get(), count_); }
+  T* ptr() const { return static_cast<T*>(memory_.get()); }
   std::size_t size() const { return count_; }
   std::size_t bytes() const { return count_ * sizeof(T); }
 

@@ -1,9 +1,9 @@
 #pragma once
 /// What a kernel needs, and nothing of the harness. A kernel is plain CUDA C++ in a .cu file and is compiled twice from
-/// the same source: by nvcc for the GPU (cuda/kernel.cuh), and by the host compiler for the simulated device
-/// (sim/sim.h). Both give the same names, listed here:
+/// the same source: by nvcc for the GPU (cuda/kernel.cuh), and by clang++ for the simulated device, which sees every
+/// access to memory (sim/sim.h). Both give the same names, listed here:
 ///
-///   in kernels   __global__, __device__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__,
+///   in kernels   __global__, __device__, __shared__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__,
 ///                __grid_constant__; assert, __trap, __nanosleep;
 ///                threadIdx, blockIdx, blockDim, gridDim (x only), warpSize
 ///   barriers     __syncthreads, __syncthreads_or, _and, _count; __syncwarp; grid_sync(): all blocks of a cooperative
@@ -24,18 +24,12 @@
 ///                __fsqrt_rn, and of doubles __dadd_rn ..., __fma_rn; __ll2float_rn, __ll2double_rn
 ///   clocks       clock64; globaltimer(): nanoseconds of the GPU's one clock
 ///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
-///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
-///                Write the type of what you read: `T x = p[i];` (`auto` does not compile for the simulated device).
-///                `volatile` promises nothing more.
-///                load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1; on an
+///   loads        load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1; on an
 ///                H200 L2 gives up what was loaded so before other lines (docs/tuning.md, 21);
-///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt;
-///                pointer_cast<U>(p): reinterpret_cast; address_of(p): its number, to tell an alignment by
-///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states;
-///                shared_array<T, N>(): __shared__ T x[N]; in one kernel the second of a kind is
-///                shared_array<T, N, 1>()
+///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt
+///   shared       __shared__ T x[N]; dynamic shared memory, whose bytes the launch states, in a template as
+///                extern __shared__ __align__(16) unsigned char raw[] and a cast, since nvcc takes one type for one name
 ///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
-///   Subscript    what in[i] takes: std::size_t on CUDA, on the simulated device an index that knows its line
 ///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), in place of <<<>>>;
 ///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
 ///                pointers, `void (*)(const Launch&, the kernel's parameters...)`
@@ -140,8 +134,8 @@ struct Square {
 /// The elements of a reduction, as its operation takes them: a kernel that adds up in[i] knows every operation.
 template <class T, class Load>
 struct Input {
-  GlobalPtr<const T> elements;
-  __device__ T operator[](Subscript i) const { return Load{}(T(elements[i])); }
+  const T* elements;
+  __device__ T operator[](std::size_t i) const { return Load{}(elements[i]); }
 };
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

@@ -79,15 +79,15 @@ struct SumParameters {
   static constexpr bool fit = false, has_counter = false;
 };
 template <class In, class T, class N>
-struct SumParameters<void (*)(const Launch&, In, GlobalPtr<T>, N)> {
+struct SumParameters<void (*)(const Launch&, In, T*, N)> {
   using Element = T;
   using Number = N;
-  static constexpr bool fit = std::is_integral_v<N> && requires(GlobalPtr<const T> p) { In{p}; };
+  static constexpr bool fit = std::is_integral_v<N> && requires(const T* p) { In{p}; };
   static constexpr bool has_counter = false;
 };
 template <class In, class T, class N>
-struct SumParameters<void (*)(const Launch&, In, GlobalPtr<T>, N, GlobalPtr<T>, GlobalPtr<unsigned>)>
-    : SumParameters<void (*)(const Launch&, In, GlobalPtr<T>, N)> {
+struct SumParameters<void (*)(const Launch&, In, T*, N, T*, unsigned*)>
+    : SumParameters<void (*)(const Launch&, In, T*, N)> {
   static constexpr bool has_counter = true;
 };
 
@@ -101,8 +101,8 @@ constexpr ElementType type_of() {
 
 /// A kernel of any of these signatures, whose input is in memory and whose other types are decided.
 template <class T>
-using SumStart = std::function<void(const Launch&, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n,
-                                    GlobalPtr<T> partials, GlobalPtr<unsigned> arrived)>;
+using SumStart = std::function<void(const Launch&, const T* in, T* out, std::size_t n,
+                                    T* partials, unsigned* arrived)>;
 template <class T>
 struct SumLaunch {
   SumStart<T> start;
@@ -119,8 +119,8 @@ SumLaunch<T> sum_launch(const Choose& choose, const Settings& s) {
       using N = typename Parameters::Number;
       static_assert(std::is_same_v<typename Parameters::Element, T>,
                     "the kernel's `out` is not of the type T asked for");
-      return {[=](const Launch& l, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n,
-                  [[maybe_unused]] GlobalPtr<T> partials, [[maybe_unused]] GlobalPtr<unsigned> arrived) {
+      return {[=](const Launch& l, const T* in, T* out, std::size_t n,
+                  [[maybe_unused]] T* partials, [[maybe_unused]] unsigned* arrived) {
                 if constexpr (Parameters::has_counter)
                   kernel(l, {in}, out, static_cast<N>(n), partials, arrived);
                 else
@@ -129,8 +129,8 @@ SumLaunch<T> sum_launch(const Choose& choose, const Settings& s) {
               static_cast<std::uint64_t>(std::numeric_limits<N>::max()), Parameters::has_counter};
     } else {
       static_assert(Parameters::fit,
-                    "a sum_kernel takes (GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n), or with "
-                    "Finish::last_block (in, out, n, GlobalPtr<T> partials, GlobalPtr<unsigned> arrived); `in` may be "
+                    "a sum_kernel takes (const T* in, T* out, std::int64_t n), or with "
+                    "Finish::last_block (in, out, n, T* partials, unsigned* arrived); `in` may be "
                     "Input<T, Load> and n any integer");
       return {};
     }
@@ -185,9 +185,9 @@ std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const std::function<Sum
                 .block_threads = block,
                 .longest_chain = roundings + longest_chain_of(shape, n, grid, block, finishes_on_host(s))};
   const std::size_t shared_bytes = per_element ? ceil_div(block, per_element) * sizeof(T) : 0;
-  const auto blocks = [=, start = kernel.start](void* in, GlobalPtr<T> out, Stream stream, GlobalPtr<T> partials = {},
-                                                GlobalPtr<unsigned> arrived = {}) {
-    start({grid, block, shared_bytes, stream}, global<const T>(in, n), out, n, partials, arrived);
+  const auto blocks = [=, start = kernel.start](void* in, T* out, Stream stream, T* partials = {},
+                                                unsigned* arrived = {}) {
+    start({grid, block, shared_bytes, stream}, static_cast<const T*>(in), out, n, partials, arrived);
   };
   if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, n, blocks);
   if (shape.finish == Finish::second_launch) {
@@ -195,7 +195,7 @@ std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const std::function<Sum
     info.workspace_bytes = partials.bytes();
     return plan_of(info, [=, again = second(s).start](void* in, void* out, Stream stream) {
       blocks(in, partials.ptr(), stream);
-      again({1, block, shared_bytes, stream}, partials.ptr(), global<T>(out, 1), grid, {}, {});
+      again({1, block, shared_bytes, stream}, partials.ptr(), static_cast<T*>(out), grid, {}, {});
     });
   }
   if (shape.finish == Finish::last_block) {
@@ -204,13 +204,13 @@ std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const std::function<Sum
     info.workspace_bytes = partials.bytes() + arrived.bytes();
     return plan_of(info, [=, resets = shape.resets_counter](void* in, void* out, Stream stream) {
       if (!resets) zero(arrived.ptr(), 1, stream);
-      blocks(in, global<T>(out, 1), stream, partials.ptr(), arrived.ptr());
+      blocks(in, static_cast<T*>(out), stream, partials.ptr(), arrived.ptr());
     });
   }
   if (std::is_same_v<T, float>) info.flushes_subnormals.reset();  // a GPU's atomics may: found out by running
   return plan_of(info, [=](void* in, void* out, Stream stream) {
-    zero(global<T>(out, 1), 1, stream);
-    blocks(in, global<T>(out, 1), stream);
+    zero(static_cast<T*>(out), 1, stream);
+    blocks(in, static_cast<T*>(out), stream);
   });
 }
 

@@ -39,13 +39,13 @@ constexpr unsigned block = 256, tree = std::countr_zero(block);
 /// The launches of one variant for one problem. Each choice between blocks makes its plan of these.
 template <class T>
 struct Launches {
-  using Kernel = void (*)(const Launch&, GlobalPtr<const T>, std::int64_t, GlobalPtr<T>, Workspace<T>);
+  using Kernel = void (*)(const Launch&, const T*, std::int64_t, T*, Workspace<T>);
   Kernel first, second;  ///< second: adds up the blocks' sums; null but for SecondLaunch
   std::size_t n, grid, shared_bytes;
   std::size_t longest_chain;  ///< of a block's sum
 
-  void operator()(void* in, GlobalPtr<T> out, Stream stream, const Workspace<T>& w = {}) const {
-    first({grid, block, shared_bytes, stream}, global<const T>(in, n), static_cast<std::int64_t>(n), out, w);
+  void operator()(void* in, T* out, Stream stream, const Workspace<T>& w = {}) const {
+    first({grid, block, shared_bytes, stream}, static_cast<const T*>(in), static_cast<std::int64_t>(n), out, w);
   }
   /// How many of the blocks' sums each thread of one block adds up.
   std::size_t sums_per_thread() const { return ceil_div(grid, block); }
@@ -85,7 +85,7 @@ struct SecondLaunch : Choice {
                    [=](void* in, void* out, Stream stream) {
                      launches(in, partials.ptr(), stream);
                      launches.second({1, block, launches.shared_bytes, stream}, partials.ptr(),
-                                     static_cast<std::int64_t>(launches.grid), global<T>(out, 1), {});
+                                     static_cast<std::int64_t>(launches.grid), static_cast<T*>(out), {});
                    });
   }
 };
@@ -99,8 +99,8 @@ struct AtomicAdd : Choice {
     PlanInfo info = launches.info(launches.grid);
     info.flushes_subnormals = std::is_same_v<T, float>;  // as f32 atomics do, whatever the compiler's flags
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      zero(global<T>(out, 1), 1, stream);
-      launches(in, global<T>(out, 1), stream);
+      zero(static_cast<T*>(out), 1, stream);
+      launches(in, static_cast<T*>(out), stream);
     });
   }
 };
@@ -118,7 +118,7 @@ struct CountedBlocks : Choice {
     return plan_of(launches.info(launches.sums_per_thread() + tree, partials.bytes() + arrived.bytes()),
                    [=](void* in, void* out, Stream stream) {
                      if (zeroed) zero(arrived.ptr(), 1, stream);
-                     launches(in, global<T>(out, 1), stream, {.partials = partials.ptr(), .arrived = arrived.ptr()});
+                     launches(in, static_cast<T*>(out), stream, {.partials = partials.ptr(), .arrived = arrived.ptr()});
                    });
   }
 };
@@ -135,7 +135,7 @@ struct FanInSlots : Choice {
     const Buffer<std::uint64_t> slots = zeroed_buffer<std::uint64_t>(tuned::Message<T>::words * launches.grid);
     return plan_of(
         launches.info(launches.sums_per_thread() + 1 + tree, slots.bytes()),
-        [=](void* in, void* out, Stream stream) { launches(in, global<T>(out, 1), stream, {.slots = slots.ptr()}); });
+        [=](void* in, void* out, Stream stream) { launches(in, static_cast<T*>(out), stream, {.slots = slots.ptr()}); });
   }
 };
 

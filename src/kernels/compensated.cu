@@ -224,7 +224,7 @@ __device__ void add_tile(Pairwise<T>& method, T (&tile)[loads<T>]) {
 /// What one thread adds up where all threads of the grid take turns. It asks for a tile, neighbours in a warp for
 /// neighbours in memory, and only then waits for the first element of it.
 template <class Method, class T>
-__device__ typename Method::Sum sum_of_thread(GlobalPtr<const T> in, std::int64_t n) {
+__device__ typename Method::Sum sum_of_thread(const T* in, std::int64_t n) {
   const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
   std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   Method method;
@@ -249,7 +249,7 @@ __device__ typename Method::Sum sum_of_thread(GlobalPtr<const T> in, std::int64_
 /// adds up the warps. Blocks are whole warps.
 template <class Sum>
 __device__ Sum sum_of_block(Sum value) {
-  const SharedPtr<Sum> sums = shared_array<Sum, most_threads / warp>();
+  __shared__ Sum sums[most_threads / warp];
   const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
   const auto add_lanes = [&] {
     for (unsigned distance = warp / 2; distance > 0; distance /= 2)
@@ -270,7 +270,7 @@ __device__ Sum sum_of_block(Sum value) {
 /// Launch: any grid, whole warps. Result: partials[b] of every block b.
 template <class Method, class T>
 __global__ void __launch_bounds__(most_threads, 2)
-    sums_of_blocks(GlobalPtr<const T> in, GlobalPtr<typename Method::Sum> partials, std::int64_t n) {
+    sums_of_blocks(const T* in, typename Method::Sum* partials, std::int64_t n) {
   using Sum = typename Method::Sum;
   const Sum sum = sum_of_block(sum_of_thread<Method>(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(most_threads, 2)
 /// Launch: 1 block of whole warps. Result: out[0].
 template <class Sum, class T>
 __global__ void __launch_bounds__(most_threads, 2)
-    sum_of_sums(GlobalPtr<const Sum> partials, GlobalPtr<T> out, unsigned count) {
+    sum_of_sums(const Sum* partials, T* out, unsigned count) {
   Sum sum{};
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
     const Sum partial = partials[i];
@@ -307,9 +307,9 @@ std::unique_ptr<Plan> two_launches(const Problem& p, const Settings& s, const De
   else
     info.longest_chain = std::bit_width(n) + 2;  // it hardly rounds
   return plan_of(info, [=](void* in, void* out, Stream stream) {
-    launch<sums_of_blocks<Method, T>>({grid, block, 0, stream}, global<const T>(in, n), partials.ptr(),
+    launch<sums_of_blocks<Method, T>>({grid, block, 0, stream}, static_cast<const T*>(in), partials.ptr(),
                                       static_cast<std::int64_t>(n));
-    launch<sum_of_sums<Sum, T>>({1, block, 0, stream}, partials.ptr(), global<T>(out, 1), static_cast<unsigned>(grid));
+    launch<sum_of_sums<Sum, T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out), static_cast<unsigned>(grid));
   });
 }
 

@@ -37,8 +37,8 @@ std::unique_ptr<Plan> exact_plan(const Problem& p, const Settings& s, const Devi
   PlanInfo info{.grid_blocks = whole.shape().grid, .block_threads = whole.shape().block, .longest_chain = 0,
                 .workspace_bytes = workspace.bytes()};
   if (s.text("parts") == "1")
-    return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
-      whole(global<const In>(in, n), global<Acc>(out, Call::results), workspace.ptr(), stream);
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      whole(static_cast<const In*>(in), static_cast<Acc*>(out), workspace.ptr(), stream);
     });
   const std::size_t n = p.n, third = n / 3;
   const Buffer<tuned::exact::Partial> parts(3 * Call::results);
@@ -47,11 +47,11 @@ std::unique_ptr<Plan> exact_plan(const Problem& p, const Settings& s, const Devi
   info.block_threads = one.shape().block;
   info.workspace_bytes += parts.bytes();
   return plan_of(info, [=](void* in, void* out, Stream stream) {
-    const GlobalPtr<const In> from = global<const In>(in, n);
+    const In* const from = static_cast<const In*>(in);
     one(from, parts.ptr(), workspace.ptr(), stream);
     one(from + third, parts.ptr() + Call::results, workspace.ptr(), stream);
     rest(from + 2 * third, parts.ptr() + 2 * Call::results, workspace.ptr(), stream);
-    tuned::round_partials<Acc>(parts.ptr(), 3, global<Acc>(out, Call::results), stream, Call::results);
+    tuned::round_partials<Acc>(parts.ptr(), 3, static_cast<Acc*>(out), stream, Call::results);
   });
 }
 
@@ -86,10 +86,10 @@ const Register exact_sum(
     });
 
 template <class T, class Operation>
-void call_once(const void* in, std::size_t n, void* out, GlobalPtr<std::uint64_t> workspace, const tuned::Gpu& gpu,
+void call_once(const void* in, std::size_t n, void* out, std::uint64_t* workspace, const tuned::Gpu& gpu,
                void* stream) {
   const tuned::ExactReduction<T, Operation> call(n, gpu);
-  call(global<const T>(const_cast<void*>(in), n), global<T>(out, call.results), workspace, stream);
+  call(static_cast<const T*>(in), static_cast<T*>(out), workspace, stream);
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ namespace tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 void add_up_exactly(Operation operation, ElementType type, const void* in, std::size_t n, void* out,
-                    GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
+                    std::uint64_t* workspace, const Gpu& gpu, void* stream) {
   const auto call = [&]<class T>() {
     switch (operation) {
       case Operation::sum: return call_once<T, Identity>(in, n, out, workspace, gpu, stream);

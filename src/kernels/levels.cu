@@ -54,13 +54,13 @@ constexpr unsigned warp = 32;
 /// How thread 0 of a block hands on the block's sum: into the block's own place, or onto the one result.
 struct Store {
   template <class T>
-  static __device__ void hand_on(GlobalPtr<T> out, std::type_identity_t<T> sum) {
+  static __device__ void hand_on(T* out, std::type_identity_t<T> sum) {
     out[blockIdx.x] = sum;
   }
 };
 struct Atomic {
   template <class T>
-  static __device__ void hand_on(GlobalPtr<T> out, std::type_identity_t<T> sum) {
+  static __device__ void hand_on(T* out, std::type_identity_t<T> sum) {
     atomicAdd(out, sum);
   }
 };
@@ -90,7 +90,7 @@ struct ByBits {
 ///
 /// The result is in sums[0], for all threads of the block.
 template <class T, class Test>
-__device__ void doubling_tree(SharedPtr<T> sums) {
+__device__ void doubling_tree(T* sums) {
   __syncthreads();  // every thread's value is there before another thread reads it
   for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
     if (Test::works(threadIdx.x, stride)) sums[threadIdx.x] += sums[threadIdx.x + stride];
@@ -101,8 +101,9 @@ __device__ void doubling_tree(SharedPtr<T> sums) {
 /// The base. Launch: a block for every B elements, a power of two; B elements of shared memory.
 /// Result: out[b] of every block b.
 template <class T, class Load>
-__global__ void reduce0(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
-  SharedPtr<T> sums = shared_memory<T>();
+__global__ void reduce0(Input<T, Load> in, T* out, std::size_t n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   sums[threadIdx.x] = one_load(in, n);
   doubling_tree<T, ByModulo<unsigned>>(sums);
   if (threadIdx.x == 0) Store::hand_on(out, sums[0]);
@@ -112,8 +113,9 @@ __global__ void reduce0(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
 /// Launch: a block for every B elements, a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish, class Test>
-__global__ void naive(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
-  SharedPtr<T> sums = shared_memory<T>();
+__global__ void naive(Input<T, Load> in, T* out, std::size_t n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   sums[threadIdx.x] = one_load(in, n);
   doubling_tree<T, Test>(sums);
   if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
@@ -126,7 +128,7 @@ __global__ void naive(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
 ///
 /// The result is in sums[0], for all threads of the block.
 template <class T>
-__device__ void halving_tree(SharedPtr<T> sums) {
+__device__ void halving_tree(T* sums) {
   __syncthreads();  // every thread's value is there before another thread reads it
   for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
     if (threadIdx.x < stride) sums[threadIdx.x] += sums[threadIdx.x + stride];
@@ -138,8 +140,9 @@ __device__ void halving_tree(SharedPtr<T> sums) {
 /// Launch: a block for every B elements, a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish>
-__global__ void divergence_free(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
-  SharedPtr<T> sums = shared_memory<T>();
+__global__ void divergence_free(Input<T, Load> in, T* out, std::size_t n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   sums[threadIdx.x] = one_load(in, n);
   halving_tree<T>(sums);
   if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
@@ -152,7 +155,7 @@ __global__ void divergence_free(Input<T, Load> in, GlobalPtr<T> out, std::size_t
 /// The first `distance` lanes hold what the next level needs; the others do the same work for nothing. Their partner
 /// is lane ^ distance, for the lanes that matter the same as lane + distance.
 template <class T>
-__device__ void fold_warp(SharedPtr<T> sums, unsigned distance) {
+__device__ void fold_warp(T* sums, unsigned distance) {
   const T other = sums[threadIdx.x ^ distance];
   __syncwarp();  // the partner has read this lane's value before it is overwritten
   sums[threadIdx.x] += other;
@@ -164,9 +167,10 @@ __device__ void fold_warp(SharedPtr<T> sums, unsigned distance) {
 /// Launch: a block of 256 for every 256 elements; 256 elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish>
-__global__ void completely_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void completely_unrolled(Input<T, Load> in, T* out, std::size_t n) {
   const unsigned tid = threadIdx.x;
-  SharedPtr<T> sums = shared_memory<T>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   sums[tid] = one_load(in, n);
   __syncthreads();  // every thread's value is there before another thread reads it
   if (tid < 128) sums[tid] += sums[tid + 128];
@@ -193,8 +197,9 @@ __global__ void completely_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::si
 /// Launch: a block for every B * times elements, B a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Index, class Finish>
-__global__ void global_stride(Input<T, Load> in, GlobalPtr<T> out, Index n, Index times) {
-  SharedPtr<T> sums = shared_memory<T>();
+__global__ void global_stride(Input<T, Load> in, T* out, Index n, Index times) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   const Index threads = blockDim.x, blocks = gridDim.x, bid = blockIdx.x, tid = threadIdx.x;
   const Index first = bid * threads + tid, stride = blocks * threads;
   T sum = 0;
@@ -212,8 +217,9 @@ __global__ void global_stride(Input<T, Load> in, GlobalPtr<T> out, Index n, Inde
 /// Launch: a block for every B * times elements, B a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Index, class Finish>
-__global__ void local_stride(Input<T, Load> in, GlobalPtr<T> out, Index n, Index times) {
-  SharedPtr<T> sums = shared_memory<T>();
+__global__ void local_stride(Input<T, Load> in, T* out, Index n, Index times) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   const Index threads = blockDim.x, bid = blockIdx.x, tid = threadIdx.x;
   const Index first = bid * threads * times + tid, stride = threads;
   T sum = 0;
@@ -224,7 +230,7 @@ __global__ void local_stride(Input<T, Load> in, GlobalPtr<T> out, Index n, Index
 }
 
 template <class T, class Load>
-using Level = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
+using Level = Start<Input<T, Load>, T*, std::size_t>;
 
 /// A block for every `block` times `granularity` elements.
 std::size_t grid_for(const Settings& s, std::size_t n) {
@@ -252,16 +258,16 @@ std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, co
       return std::min(loads, ceil_div(elements, block)) + std::countr_zero(block);
     };
     PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = Load::roundings + chain_in_block(n)};
-    const auto blocks = [=, start = kernel.get<T, Load>(s)](void* in, GlobalPtr<T> out, Stream stream) {
-      start({grid, block, block * sizeof(T), stream}, {global<const T>(in, n)}, out, n);
+    const auto blocks = [=, start = kernel.get<T, Load>(s)](void* in, T* out, Stream stream) {
+      start({grid, block, block * sizeof(T), stream}, {static_cast<const T*>(in)}, out, n);
     };
 
     if (s.text("finish") == "atomic") {
       info.longest_chain += grid;
       info.flushes_subnormals = p.type == ElementType::f32;  // as f32 atomics do, whatever the compiler's flags
       return plan_of(info, [=](void* in, void* out, Stream stream) {
-        zero(global<T>(out, 1), 1, stream);
-        blocks(in, global<T>(out, 1), stream);
+        zero(static_cast<T*>(out), 1, stream);
+        blocks(in, static_cast<T*>(out), stream);
       });
     }
     if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, n, blocks);
@@ -275,7 +281,7 @@ std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, co
     const Level<T, Identity> again = kernel.get<T, Identity>(s);  // partial sums are not squared again
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       const auto target = [&](std::size_t i) {
-        return i + 1 == grids.size() ? global<T>(out, 1) : i % 2 == 0 ? even.ptr() : odd.ptr();
+        return i + 1 == grids.size() ? static_cast<T*>(out) : i % 2 == 0 ? even.ptr() : odd.ptr();
       };
       blocks(in, target(0), stream);
       for (std::size_t i = 1; i < grids.size(); ++i)
@@ -292,8 +298,8 @@ auto for_finish(const Settings& s, F f) {
 
 /// For a kernel that is told how many elements each thread loads.
 template <class T, class Load, class Index>
-Level<T, Load> told(void (*start)(const Launch&, Input<T, Load>, GlobalPtr<T>, Index, Index), Index times) {
-  return [=](const Launch& l, Input<T, Load> in, GlobalPtr<T> out, std::size_t n) { start(l, in, out, n, times); };
+Level<T, Load> told(void (*start)(const Launch&, Input<T, Load>, T*, Index, Index), Index times) {
+  return [=](const Launch& l, Input<T, Load> in, T* out, std::size_t n) { start(l, in, out, n, times); };
 }
 const Tunable granularity = Tunable::powers_of_two("granularity", 1, 1024, 32);
 

@@ -57,7 +57,7 @@ __device__ std::int64_t threads_of_grid() { return std::int64_t{gridDim.x} * blo
 /// over an unsigned one, which may wrap, nvcc would not unroll this loop, and each load would wait for the one before.
 /// It has 4 loads of floats under way, and 16 of integers, which it may add up in any order.
 template <class T>
-__device__ T sum_of_elements(GlobalPtr<const T> in, std::int64_t n) {
+__device__ T sum_of_elements(const T* in, std::int64_t n) {
   T sum = 0;
   for (std::int64_t i = thread_of_grid(); i < n; i += threads_of_grid()) sum += in[i];
   return sum;
@@ -80,12 +80,12 @@ struct Shuffles {
 /// warps, so the block meets once. Blocks are whole warps. Before it is called again the block has to pass a barrier.
 template <class Warp = Shuffles, class T>
 __device__ T sum_of_block(T value) {
-  const SharedPtr<T> sums = shared_array<T, most_threads / warp>();
+  __shared__ T sums[most_threads / warp];
   const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
   value = Warp::template sum<T>(value);
   if (lane == 0) sums[threadIdx.x / warp] = value;
   __syncthreads();  // every warp's sum is stored before the first warp reads it
-  if (threadIdx.x < warp) value = Warp::template sum<T>(lane < warps ? T(sums[lane]) : T(0));
+  if (threadIdx.x < warp) value = Warp::template sum<T>(lane < warps ? sums[lane] : T(0));
   return value;
 }
 
@@ -93,14 +93,14 @@ __device__ T sum_of_block(T value) {
 /// Launch: any grid, whole warps. Result: partials[b] of every block b.
 template <class Warp, class T>
 __global__ void __launch_bounds__(most_threads, 1)
-    shuffle(GlobalPtr<const T> in, GlobalPtr<T> partials, std::int64_t n) {
+    shuffle(const T* in, T* partials, std::int64_t n) {
   const T sum = sum_of_block<Warp>(sum_of_elements(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
 /// What one thread adds up where a single block adds up the blocks' partial sums.
 template <class T>
-__device__ T sum_of_partials(GlobalPtr<const T> partials, unsigned count) {
+__device__ T sum_of_partials(const T* partials, unsigned count) {
   T sum = 0;
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += partials[i];
   return sum;
@@ -111,7 +111,7 @@ __device__ T sum_of_partials(GlobalPtr<const T> partials, unsigned count) {
 /// Launch: 1 block of whole warps. Result: out[0].
 template <class Warp, class T>
 __global__ void __launch_bounds__(most_threads, 1)
-    second_launch(GlobalPtr<const T> partials, GlobalPtr<T> out, unsigned count) {
+    second_launch(const T* partials, T* out, unsigned count) {
   const T total = sum_of_block<Warp>(sum_of_partials(partials, count));
   if (threadIdx.x == 0) out[0] = total;
 }
@@ -147,21 +147,21 @@ __device__ T sum_of_lanes(const Vector<T>& v) {
 ///   . . 2 3   4 5 6 7   8 9 . .     n = 8 that begin at address 8: head 2, whole 1, tail 6
 template <class T>
 struct Vectors {
-  GlobalPtr<const Vector<T>> body;
+  const Vector<T>* body;
   std::int64_t head, whole, tail;
 };
 
 template <class T>
-__device__ Vectors<T> as_vectors(GlobalPtr<const T> in, std::int64_t n) {
+__device__ Vectors<T> as_vectors(const T* in, std::int64_t n) {
   constexpr std::int64_t lanes = Vector<T>::lanes;
-  const std::int64_t to_boundary = static_cast<std::int64_t>(-address_of(in) % 16 / sizeof(T));
+  const std::int64_t to_boundary = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(in) % 16 / sizeof(T));
   const std::int64_t head = min(to_boundary, n), whole = (n - head) / lanes;
-  return {pointer_cast<const Vector<T>>(in + head), head, whole, head + whole * lanes};
+  return {reinterpret_cast<const Vector<T>*>(in + head), head, whole, head + whole * lanes};
 }
 
 /// What one thread adds up of head and tail. Each has fewer elements than a vector, so one step takes both.
 template <class T>
-__device__ T sum_of_ends(GlobalPtr<const T> in, std::int64_t n, const Vectors<T>& vectors) {
+__device__ T sum_of_ends(const T* in, std::int64_t n, const Vectors<T>& vectors) {
   const std::int64_t thread = thread_of_grid();
   T sum = 0;
   if (thread < vectors.head) sum += in[thread];
@@ -174,7 +174,7 @@ __device__ T sum_of_ends(GlobalPtr<const T> in, std::int64_t n, const Vectors<T>
 /// Launch: any grid, whole warps. Result: partials[b] of every block b.
 template <class T>
 __global__ void __launch_bounds__(most_threads, 1)
-    vector_loads(GlobalPtr<const T> in, GlobalPtr<T> partials, std::int64_t n) {
+    vector_loads(const T* in, T* partials, std::int64_t n) {
   const Vectors<T> vectors = as_vectors(in, n);
   T sum = sum_of_ends(in, n, vectors);
   for (std::int64_t i = thread_of_grid(); i < vectors.whole; i += threads_of_grid()) {
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(most_threads, 1)
 ///
 ///   loads=1:  ask wait add  ask wait add         loads=2:  ask ask wait add add  ask ask wait add add
 template <int Loads, class T>
-__device__ T sum_of_vectors(GlobalPtr<const T> in, std::int64_t n) {
+__device__ T sum_of_vectors(const T* in, std::int64_t n) {
   const Vectors<T> vectors = as_vectors(in, n);
   const std::int64_t threads = threads_of_grid();
   T sum = sum_of_ends(in, n, vectors);
@@ -210,7 +210,7 @@ __device__ T sum_of_vectors(GlobalPtr<const T> in, std::int64_t n) {
 /// Launch: any grid, whole warps. Result: partials[b] of every block b.
 template <int Loads, class T>
 __global__ void __launch_bounds__(most_threads, 1)
-    loads_in_flight(GlobalPtr<const T> in, GlobalPtr<T> partials, std::int64_t n) {
+    loads_in_flight(const T* in, T* partials, std::int64_t n) {
   const T sum = sum_of_block(sum_of_vectors<Loads>(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
@@ -226,7 +226,7 @@ constexpr int usual_loads = 4;
 /// Launch: cooperative, whole warps. Result: out[0].
 template <class T>
 __global__ void __launch_bounds__(most_threads, 1)
-    cooperative(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, GlobalPtr<T> partials) {
+    cooperative(const T* in, T* out, std::int64_t n, T* partials) {
   const T sum = sum_of_block(sum_of_vectors<usual_loads>(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   // Every block's sum is stored before block 0 reads them; and its first warp has read the shared memory of the first
@@ -254,7 +254,7 @@ __global__ void __launch_bounds__(most_threads, 1)
 /// Launch: any grid, whole warps, empty slots. Result: out[0]; the slots are empty again.
 template <class T>
 __global__ void __launch_bounds__(most_threads, 1)
-    fan_in(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, strategies::Slots slots) {
+    fan_in(const T* in, T* out, std::int64_t n, strategies::Slots slots) {
   using Message = tuned::Message<T>;
   const unsigned last = gridDim.x - 1;
 
@@ -288,8 +288,8 @@ __global__ void __launch_bounds__(most_threads, 1)
 ///
 /// Launch: any grid, whole warps, `packed` zero. Result: out[0]; `packed` is zero again.
 __global__ void __launch_bounds__(most_threads, 1)
-    packed_atomic(GlobalPtr<const std::uint32_t> in, GlobalPtr<std::uint32_t> out, std::int64_t n,
-                  GlobalPtr<std::uint64_t> packed) {
+    packed_atomic(const std::uint32_t* in, std::uint32_t* out, std::int64_t n,
+                  std::uint64_t* packed) {
   const std::uint32_t sum = sum_of_block(sum_of_vectors<usual_loads>(in, n));
   if (threadIdx.x != 0) return;
   const std::uint64_t before = atomicAdd(packed, std::uint64_t{sum} << 32 | 1);
@@ -328,7 +328,7 @@ constexpr std::size_t lanes = Vector<T>::lanes;
 
 /// The plan of a kernel that leaves partial sums to a second launch.
 template <class Warp, class T>
-std::unique_ptr<Plan> two_launches(void (*kernel)(const Launch&, GlobalPtr<const T>, GlobalPtr<T>, std::int64_t),
+std::unique_ptr<Plan> two_launches(void (*kernel)(const Launch&, const T*, T*, std::int64_t),
                                    const Problem& p, PlanInfo info) {
   const std::size_t n = p.n, grid = info.grid_blocks;
   const unsigned block = info.block_threads;
@@ -336,8 +336,8 @@ std::unique_ptr<Plan> two_launches(void (*kernel)(const Launch&, GlobalPtr<const
   info.longest_chain += chain_of_partials(info);
   info.workspace_bytes = partials.bytes();
   return plan_of(info, [=](void* in, void* out, Stream stream) {
-    kernel({grid, block, 0, stream}, global<const T>(in, n), partials.ptr(), static_cast<std::int64_t>(n));
-    launch<second_launch<Warp, T>>({1, block, 0, stream}, partials.ptr(), global<T>(out, 1),
+    kernel({grid, block, 0, stream}, static_cast<const T*>(in), partials.ptr(), static_cast<std::int64_t>(n));
+    launch<second_launch<Warp, T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out),
                                    static_cast<unsigned>(grid));
   });
 }
@@ -378,7 +378,7 @@ std::unique_ptr<Plan> prepare_cooperative(const Problem& p, const Settings& s, c
     info.longest_chain += chain_of_partials(info);
     info.workspace_bytes = partials.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      launch_cooperative<cooperative<T>>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
+      launch_cooperative<cooperative<T>>({grid, block, 0, stream}, static_cast<const T*>(in), static_cast<T*>(out),
                                          static_cast<std::int64_t>(n), partials.ptr());
     });
   });
@@ -393,7 +393,7 @@ std::unique_ptr<Plan> prepare_fan_in(const Problem& p, const Settings& s, const 
     info.longest_chain += chain_of_partials(info);
     info.workspace_bytes = words.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      launch<fan_in<T>>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
+      launch<fan_in<T>>({grid, block, 0, stream}, static_cast<const T*>(in), static_cast<T*>(out),
                         static_cast<std::int64_t>(n), strategies::Slots{words.ptr(), static_cast<unsigned>(grid)});
     });
   });
@@ -408,7 +408,7 @@ std::unique_ptr<Plan> prepare_packed_atomic(const Problem& p, const Settings& s,
   info.longest_chain += grid;
   info.workspace_bytes = packed.bytes();
   return plan_of(info, [=](void* in, void* out, Stream stream) {
-    launch<packed_atomic>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
+    launch<packed_atomic>({grid, block, 0, stream}, static_cast<const T*>(in), static_cast<T*>(out),
                           static_cast<std::int64_t>(n), packed.ptr());
   });
 }

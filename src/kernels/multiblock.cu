@@ -55,9 +55,9 @@ __device__ T sum_over_grid(Input<T, Load> in, Index n) {
 /// The index is unsigned so that nvcc leaves this a loop: for a few partial sums the document has no loop at all, and
 /// unrolled it would take so many registers that an SM no longer holds two blocks of 1024.
 template <class Size, class T>
-__device__ T sum_of_partials(GlobalPtr<T> partials) {
+__device__ T sum_of_partials(T* partials) {
   T sum = 0;
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += static_cast<unsigned>(Size::threads())) sum += T(partials[i]);
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += static_cast<unsigned>(Size::threads())) sum += partials[i];
   return sum;
 }
 
@@ -70,7 +70,8 @@ __device__ T sum_of_partials(GlobalPtr<T> partials) {
 template <class Size, class T>
 __device__ T sum_of_block(T value) {
   const int tid = static_cast<int>(threadIdx.x);
-  SharedPtr<T> sums = shared_memory<T>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   sums[tid] = value;
   __syncthreads();  // every thread's value is there before another thread reads it
   for (int stride = Size::threads() / 2; stride > 0; stride /= 2) {
@@ -84,14 +85,14 @@ __device__ T sum_of_block(T value) {
 /// is the only barrier that all blocks share.
 /// Launch: any grid, then 1; a power of two as block, B elements of shared memory. Result: out[b] of every block b.
 template <class T, class Load, class Index, class Size>
-__global__ void two_launch(Input<T, Load> in, GlobalPtr<T> out, Index n) {
+__global__ void two_launch(Input<T, Load> in, T* out, Index n) {
   const T sum = sum_of_block<Size>(sum_over_grid<Size>(in, n));
   if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
 /// True for all threads of the block that arrives last, once thread 0 of every block has stored its partial sum.
 /// `arrived` is zero before the launch. A block barrier.
-__device__ bool is_last_block(GlobalPtr<unsigned> arrived) {
+__device__ bool is_last_block(unsigned* arrived) {
   bool last = false;
   if (threadIdx.x == 0) {
     __threadfence();  // whoever sees this block counted also sees the partial sum that this thread stored before
@@ -112,8 +113,8 @@ __device__ bool is_last_block(GlobalPtr<unsigned> arrived) {
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory, `arrived` zero. Result: out[0].
 template <class T, class Load, class Index, class Size>
-__global__ void last_block(Input<T, Load> in, GlobalPtr<T> out, Index n, GlobalPtr<T> partials,
-                           GlobalPtr<unsigned> arrived) {
+__global__ void last_block(Input<T, Load> in, T* out, Index n, T* partials,
+                           unsigned* arrived) {
   const T sum = sum_of_block<Size>(sum_over_grid<Size>(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   if (is_last_block(arrived)) {
@@ -141,7 +142,8 @@ __device__ T sum_of_warp(T value) {
 template <class Size, class T>
 __device__ T sum_of_block_by_warps(T value) {
   const unsigned lane = threadIdx.x % warp, warps = static_cast<unsigned>(Size::threads()) / warp;
-  SharedPtr<T> sums = shared_memory<T>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   value = sum_of_warp<T>(value);
   if (lane == 0) sums[threadIdx.x / warp] = value;
   __syncthreads();  // every warp's sum is there before the first warp reads them
@@ -156,8 +158,8 @@ __device__ T sum_of_block_by_warps(T value) {
 /// From last-block: both trees by warp shuffles.
 /// Launch: any grid, a power of two from 32 as block, B / 32 elements of shared memory, `arrived` zero. Result: out[0].
 template <class T, class Load, class Index, class Size>
-__global__ void last_block_warp(Input<T, Load> in, GlobalPtr<T> out, Index n, GlobalPtr<T> partials,
-                                GlobalPtr<unsigned> arrived) {
+__global__ void last_block_warp(Input<T, Load> in, T* out, Index n, T* partials,
+                                unsigned* arrived) {
   const T sum = sum_of_block_by_warps<Size>(sum_over_grid<Size>(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   if (is_last_block(arrived)) {

@@ -48,14 +48,14 @@ using namespace device;
 using Reading = long long;
 
 /// Lets thread 0 store the block's start. The document's clock is read last, so that the other costs it nothing.
-__device__ void start_clock(GlobalPtr<Reading> clocks) {
+__device__ void start_clock(Reading* clocks) {
   if (threadIdx.x != 0) return;
   clocks[2 * std::size_t{gridDim.x} + blockIdx.x] = static_cast<Reading>(globaltimer());
   clocks[blockIdx.x] = clock64();
 }
 
 /// Lets thread 0 store the block's stop; the document's clock is read first.
-__device__ void stop_clock(GlobalPtr<Reading> clocks) {
+__device__ void stop_clock(Reading* clocks) {
   __syncthreads();  // the block is done when its last warp is, not when thread 0 is
   if (threadIdx.x != 0) return;
   clocks[std::size_t{gridDim.x} + blockIdx.x] = clock64();
@@ -83,7 +83,7 @@ struct Shape {
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
 template <class T, class Load, class Index, class Shape>
-__global__ void chunked(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
+__global__ void chunked(Input<T, Load> in, T* results, Reading* clocks, Index n) {
   const Index tid = threadIdx.x, threads = Shape::threads();
   start_clock(clocks);
   const Index chunk = n / threads + (n % threads != 0);
@@ -101,7 +101,7 @@ __global__ void chunked(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Readi
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
 template <class T, class Load, class Index, class Shape>
-__global__ void strided(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
+__global__ void strided(Input<T, Load> in, T* results, Reading* clocks, Index n) {
   const Index tid = threadIdx.x, threads = Shape::threads();
   start_clock(clocks);
   T sum = 0;
@@ -125,7 +125,7 @@ __device__ T sum_over_grid(Input<T, Load> in, Index n) {
 ///
 /// Launch: any grid, any block. Result: results[b * B + t] of every thread, for the host to add.
 template <class T, class Load, class Index, class Shape>
-__global__ void multi_block(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
+__global__ void multi_block(Input<T, Load> in, T* results, Reading* clocks, Index n) {
   start_clock(clocks);
   const T sum = sum_over_grid<Shape>(in, n);
   results[std::size_t{blockIdx.x} * Shape::threads() + threadIdx.x] = sum;
@@ -139,10 +139,11 @@ __global__ void multi_block(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<R
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory. Result: results[b] of every block b.
 template <class T, class Load, class Index, class Shape>
-__global__ void multi_block_tree(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
+__global__ void multi_block_tree(Input<T, Load> in, T* results, Reading* clocks, Index n) {
   const int tid = static_cast<int>(threadIdx.x);
   start_clock(clocks);
-  SharedPtr<T> sums = shared_memory<T>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* sums = reinterpret_cast<T*>(raw);
   sums[tid] = sum_over_grid<Shape>(in, n);
   __syncthreads();  // every thread's sum is there before another thread reads it
   for (int stride = Shape::threads() / 2; stride > 0; stride /= 2) {
@@ -154,7 +155,7 @@ __global__ void multi_block_tree(Input<T, Load> in, GlobalPtr<T> results, Global
 }
 
 template <class T, class Load>
-using Clocked = Start<Input<T, Load>, GlobalPtr<T>, GlobalPtr<Reading>, std::size_t>;
+using Clocked = Start<Input<T, Load>, T*, Reading*, std::size_t>;
 
 struct Timed {
   bool has_tree;  ///< its blocks add up their own threads
@@ -175,7 +176,7 @@ std::unique_ptr<Plan> prepare(const Timed& timed, const Problem& p, const Settin
                                          std::min(results.size(), ceil_div(n, timed.has_tree ? block : 1)),
                         .workspace_bytes = results.bytes() + clocks.bytes(), .result = ResultLocation::host_part};
     const auto enqueue = [=, start = timed.kernel.get<T, Load>(s)](void* in, void*, Stream stream) {
-      start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, results.ptr(), clocks.ptr(), n);
+      start({grid, block, shared_bytes, stream}, {static_cast<const T*>(in)}, results.ptr(), clocks.ptr(), n);
     };
     const auto last = std::make_shared<std::optional<Stream>>();  // that of the last finished call
     auto finish = [=, add = AddOnHost<T>(results, s.text("finish"))](void* result, Stream stream) mutable {

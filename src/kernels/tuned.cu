@@ -46,9 +46,9 @@ enum class Memory { ready, raw };
 template <class In, class Acc, class Operation>
 std::unique_ptr<Plan> plan(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device, Memory workspace) {
   const tuned::Prepared<In, Acc, Operation> call(p.n, tuned::gpu_of(device), choice);
-  return plan_of(call.info, [=, n = p.n](void* in, void* out, Stream stream) {
+  return plan_of(call.info, [=](void* in, void* out, Stream stream) {
     if (workspace == Memory::raw) zero(call.workspace.ptr(), call.workspace.size(), stream);
-    call.reduction(global<const In>(in, n), global<Acc>(out, call.reduction.results), call.workspace.ptr(), stream);
+    call.reduction(static_cast<const In*>(in), static_cast<Acc*>(out), call.workspace.ptr(), stream);
   });
 }
 
@@ -108,11 +108,11 @@ const Register raw_workspace(
 namespace tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-void add_up(ElementType type, const void* in, std::size_t n, void* out, GlobalPtr<std::uint64_t> workspace,
+void add_up(ElementType type, const void* in, std::size_t n, void* out, std::uint64_t* workspace,
             const Gpu& gpu, void* stream) {
   dispatch_wide({Operation::sum, type, n}, [&]<class In, class Acc>() {
     const Reduction<In, Acc, Identity> call(n, gpu);
-    call(global<const In>(const_cast<void*>(in), n), global<Acc>(out, call.results), workspace, stream);
+    call(static_cast<const In*>(in), static_cast<Acc*>(out), workspace, stream);
   });
 }
 

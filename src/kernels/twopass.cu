@@ -50,7 +50,7 @@ constexpr unsigned warp = 32;
 ///
 /// `threads` is the block's size, a constant where the caller knows it. Ends with a block barrier.
 template <class T, class Load, class Index>
-__device__ void load_sums(Input<T, Load> in, Index n, SharedPtr<T> buffer, unsigned threads) {
+__device__ void load_sums(Input<T, Load> in, Index n, T* buffer, unsigned threads) {
   const Index block = threads, blocks = gridDim.x, bid = blockIdx.x, tid = threadIdx.x;
   const Index stride = block * blocks;
   T sum = 0;
@@ -66,8 +66,9 @@ __device__ void load_sums(Input<T, Load> in, Index n, SharedPtr<T> buffer, unsig
 /// Launch: any grid, a power of two from 1 as block, B elements of shared memory. Result: out[b] of every block b. With
 /// another block, of the threads whose sums arrive() alone.
 template <class T, class Load, class Index>
-__global__ void rolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
-  SharedPtr<T> buffer = shared_memory<T>();
+__global__ void rolled(Input<T, Load> in, T* out, Index n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* buffer = reinterpret_cast<T*>(raw);
   load_sums(in, n, buffer, blockDim.x);
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
     if (threadIdx.x < distance) buffer[threadIdx.x] += buffer[threadIdx.x + distance];
@@ -82,7 +83,7 @@ __global__ void rolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
 ///
 /// The first `distance` lanes hold what the next level needs; the others do the same work for nothing.
 template <class T>
-__device__ void fold_warp(SharedPtr<T> buffer, unsigned distance) {
+__device__ void fold_warp(T* buffer, unsigned distance) {
   const T other = buffer[threadIdx.x ^ distance];
   __syncwarp();  // the partner has read this lane's value before it is overwritten
   buffer[threadIdx.x] += other;
@@ -92,8 +93,9 @@ __device__ void fold_warp(SharedPtr<T> buffer, unsigned distance) {
 /// From rolled: once 32 lanes are left they are one warp, so the last levels need no block barrier and no loop.
 /// Launch: any grid, a power of two from 32 as block, B elements of shared memory. Result: out[b] of every block b.
 template <class T, class Load, class Index>
-__global__ void warp_unrolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
-  SharedPtr<T> buffer = shared_memory<T>();
+__global__ void warp_unrolled(Input<T, Load> in, T* out, Index n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* buffer = reinterpret_cast<T*>(raw);
   load_sums(in, n, buffer, blockDim.x);
   for (unsigned distance = blockDim.x / 2; distance > warp; distance /= 2) {
     if (threadIdx.x < distance) buffer[threadIdx.x] += buffer[threadIdx.x + distance];
@@ -113,7 +115,7 @@ __global__ void warp_unrolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
 
 /// One level of the block's tree with its barrier; nothing in blocks too small to have it.
 template <unsigned Threads, unsigned Distance, class T>
-__device__ void fold_block(SharedPtr<T> buffer) {
+__device__ void fold_block(T* buffer) {
   if constexpr (Threads >= 2 * Distance) {
     if (threadIdx.x < Distance) buffer[threadIdx.x] += buffer[threadIdx.x + Distance];
     __syncthreads();  // this level is written before the next one reads it
@@ -125,8 +127,9 @@ __device__ void fold_block(SharedPtr<T> buffer) {
 /// Launch: any grid, Threads as block (a power of two from 1), as many elements of shared memory.
 /// Result: out[b] of every block b.
 template <class T, class Load, class Index, unsigned Threads>
-__global__ void template_unrolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
-  SharedPtr<T> buffer = shared_memory<T>();
+__global__ void template_unrolled(Input<T, Load> in, T* out, Index n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* buffer = reinterpret_cast<T*>(raw);
   load_sums(in, n, buffer, Threads);
   fold_block<Threads, 512, T>(buffer);
   fold_block<Threads, 256, T>(buffer);

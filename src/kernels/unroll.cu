@@ -51,7 +51,7 @@ constexpr unsigned warp = 32;
 /// The input and how it is shared out: to every block `factor` times its size, to the last what is left.
 template <class T>
 struct Shared {
-  GlobalPtr<T> in;
+  T* in;
   std::size_t n;
   unsigned whole;  ///< the first blocks, as many as have their whole share
 };
@@ -60,7 +60,7 @@ struct Shared {
 /// the conditions that the document's have.
 template <class T, bool Whole>
 struct Share {
-  GlobalPtr<T> data;
+  T* data;
   std::size_t length;  ///< elements from `data` on, where that is not the whole share
   __device__ bool has(unsigned i) const { return Whole || i < length; }
 };
@@ -78,7 +78,7 @@ __device__ void for_share(Shared<T> all, unsigned factor, Kernel kernel) {
 
 /// Every kernel ends here, with the block's sum in data[0], which thread 0 wrote.
 template <class T, bool Whole>
-__device__ void store_partial(GlobalPtr<T> partials, Share<T, Whole> share) {
+__device__ void store_partial(T* partials, Share<T, Whole> share) {
   if (threadIdx.x != 0) return;
   T sum = 0;
   if (share.has(0)) sum = share.data[0];
@@ -91,7 +91,7 @@ __device__ void store_partial(GlobalPtr<T> partials, Share<T, Whole> share) {
 ///
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
-__global__ void neighbored(Shared<T> in, GlobalPtr<T> partials) {
+__global__ void neighbored(Shared<T> in, T* partials) {
   for_share(in, 1, [&](auto share) {
     const unsigned tid = threadIdx.x;
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
@@ -108,7 +108,7 @@ __global__ void neighbored(Shared<T> in, GlobalPtr<T> partials) {
 ///
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
-__global__ void neighbored_less(Shared<T> in, GlobalPtr<T> partials) {
+__global__ void neighbored_less(Shared<T> in, T* partials) {
   for_share(in, 1, [&](auto share) {
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
       const unsigned index = 2 * stride * threadIdx.x;
@@ -141,7 +141,7 @@ __device__ void fold_down_to(unsigned last, Share<T, Whole> share) {
 ///
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
-__global__ void interleaved(Shared<T> in, GlobalPtr<T> partials) {
+__global__ void interleaved(Shared<T> in, T* partials) {
   for_share(in, 1, [&](auto share) {
     fold_down_to(1, share);
     store_partial(partials, share);
@@ -188,7 +188,7 @@ struct Independent {
 /// elements.
 /// Launch: a block for every Factor * B elements, B a power of two. Result: partials[b] of every block b.
 template <class T, unsigned Factor, class Loads>
-__global__ void unrolled(Shared<T> in, GlobalPtr<T> partials) {
+__global__ void unrolled(Shared<T> in, T* partials) {
   for_share(in, Factor, [&](auto share) {
     Loads::template add_up<Factor>(share);
     fold_down_to(1, share);
@@ -228,7 +228,7 @@ __device__ void finish_in_warp(Share<T, Whole> share) {
 /// From unrolled by 8: once 64 values are left a single warp adds them up, with no loop and no block barrier.
 /// Launch: a block for every 8 * B elements, B a power of two from 32. Result: partials[b] of every block b.
 template <class T>
-__global__ void unroll8_warp(Shared<T> in, GlobalPtr<T> partials) {
+__global__ void unroll8_warp(Shared<T> in, T* partials) {
   for_share(in, 8, [&](auto share) {
     Independent::add_up<8>(share);
     fold_down_to(2 * warp, share);
@@ -254,7 +254,7 @@ __device__ void fold_every_level(unsigned threads, Share<T, Whole> share) {
 /// From unroll8-warp: the levels above the last warp are written out too, so no loop is left.
 /// Launch: a block for every 8 * B elements, B a power of two from 32. Result: partials[b] of every block b.
 template <class T>
-__global__ void unroll8_complete(Shared<T> in, GlobalPtr<T> partials) {
+__global__ void unroll8_complete(Shared<T> in, T* partials) {
   for_share(in, 8, [&](auto share) {
     Independent::add_up<8>(share);
     fold_every_level(blockDim.x, share);
@@ -267,7 +267,7 @@ __global__ void unroll8_complete(Shared<T> in, GlobalPtr<T> partials) {
 /// Launch: a block of `Threads`, a power of two from 32, for every 8 * Threads elements.
 /// Result: partials[b] of every block b.
 template <class T, unsigned Threads>
-__global__ void unroll8_template(Shared<T> in, GlobalPtr<T> partials) {
+__global__ void unroll8_template(Shared<T> in, T* partials) {
   for_share(in, 8, [&](auto share) {
     Independent::add_up<8>(share);
     fold_every_level(Threads, share);
@@ -277,7 +277,7 @@ __global__ void unroll8_template(Shared<T> in, GlobalPtr<T> partials) {
 }
 
 template <class T, class = Identity>  // the sum is all they know
-using InPlace = Start<Shared<T>, GlobalPtr<T>>;
+using InPlace = Start<Shared<T>, T*>;
 
 struct Unrolled {
   unsigned factor;  ///< elements that each thread takes
@@ -303,8 +303,8 @@ std::unique_ptr<Plan> prepare(const Unrolled& u, const Problem& p, const Setting
     const std::size_t n = p.n, grid = grid_for(u, p, s), chain = u.factor - 1 + std::countr_zero(block);
     const PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
     const auto whole = static_cast<unsigned>(n / (std::size_t{block} * u.factor));
-    const auto blocks = [=, start = u.kernel.get<T>(s)](void* in, GlobalPtr<T> partials, Stream stream) {
-      start({grid, block, 0, stream}, {global<T>(in, n), n, whole}, partials);
+    const auto blocks = [=, start = u.kernel.get<T>(s)](void* in, T* partials, Stream stream) {
+      start({grid, block, 0, stream}, {static_cast<T*>(in), n, whole}, partials);
     };
     return plan_with_host_part<T>(info, s, n, blocks);
   });

@@ -16,20 +16,19 @@
 namespace reductio::strategies {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-using device::GlobalPtr;
 
 /// What blocks hand sums on by; each level has the members that it names.
 template <class T>
 struct Workspace {
-  GlobalPtr<T> partials{};        ///< one for each block
-  GlobalPtr<unsigned> arrived{};  ///< zero before a call, and zero again behind it
-  GlobalPtr<std::uint64_t> slots{};  ///< one for each block, as Slots has them; empty before and behind a call
+  T* partials{};        ///< one for each block
+  unsigned* arrived{};  ///< zero before a call, and zero again behind it
+  std::uint64_t* slots{};  ///< one for each block, as Slots has them; empty before and behind a call
 };
 
 /// Each block stores its sum in out[b]. A second launch of one block, or the host, adds them up.
 struct Partials {
   template <class Thread, class Block, class T>
-  static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>&) {
+  static __device__ void reduce(const T* in, std::int64_t n, T* out, const Workspace<T>&) {
     const T sum = Block::sum(Thread::sum(in, n));
     if (threadIdx.x == 0) out[blockIdx.x] = sum;
   }
@@ -38,7 +37,7 @@ struct Partials {
 /// Every block adds its sum to out[0], which is zero before the launch.
 struct Atomic {
   template <class Thread, class Block, class T>
-  static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>&) {
+  static __device__ void reduce(const T* in, std::int64_t n, T* out, const Workspace<T>&) {
     const T sum = Block::sum(Thread::sum(in, n));
     if (threadIdx.x == 0) atomicAdd(out, sum);
   }
@@ -48,13 +47,13 @@ struct Atomic {
 /// adds them up. Uses `partials` and `arrived`.
 struct LastBlock {
   template <class Thread, class Block, class T>
-  static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>& w) {
+  static __device__ void reduce(const T* in, std::int64_t n, T* out, const Workspace<T>& w) {
     const T sum = Block::sum(Thread::sum(in, n));
     if (threadIdx.x == 0) w.partials[blockIdx.x] = sum;
     if (!is_last(w.arrived)) return;
     T total = 0;
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) total += T(w.partials[i]);
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) total += w.partials[i];
     total = Block::sum(total);
     if (threadIdx.x == 0) out[0] = total;
   }
@@ -62,7 +61,7 @@ struct LastBlock {
  private:
   /// True for all threads of the last block, once thread 0 of every block has stored its sum. A block barrier. The
   /// count wraps to zero at the last ticket, ready for the next call.
-  static __device__ bool is_last(GlobalPtr<unsigned> arrived) {
+  static __device__ bool is_last(unsigned* arrived) {
     bool last = false;
     if (threadIdx.x == 0) {
       __threadfence();  // whoever sees this block counted also sees the sum that this thread stored before
@@ -83,7 +82,7 @@ struct LastBlock {
 /// the others leave the GPU to blocks that have not begun. Uses `slots`.
 struct FanIn {
   template <class Thread, class Block, class T>
-  static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>& w) {
+  static __device__ void reduce(const T* in, std::int64_t n, T* out, const Workspace<T>& w) {
     using Message = tuned::Message<T>;
     const unsigned senders = gridDim.x - 1;
     const Slots slots{w.slots, senders};
@@ -110,7 +109,7 @@ struct FanIn {
 /// The composed kernel. Launch: Thread's grid, a power of two from 32 as block, and Block's dynamic shared memory.
 /// Result: out[0], or with Partials out[b] for every block b.
 template <class T, class Thread, class Block, class Between>
-__global__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, Workspace<T> workspace) {
+__global__ void reduce(const T* in, std::int64_t n, T* out, Workspace<T> workspace) {
   Between::template reduce<Thread, Block>(in, n, out, workspace);
 }
 

@@ -15,7 +15,6 @@
 namespace reductio::strategies {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-using device::SharedPtr;
 
 inline constexpr unsigned warp = 32;
 
@@ -27,7 +26,8 @@ struct Neighbored {
   static constexpr std::size_t shared_elements(unsigned block) { return block; }
   template <class T>
   static __device__ T sum(T value) {
-    const SharedPtr<T> sums = device::shared_memory<T>();
+    extern __shared__ __align__(16) unsigned char raw[];
+    T* const sums = reinterpret_cast<T*>(raw);
     sums[threadIdx.x] = value;
     __syncthreads();  // every thread's value is there before another thread reads it
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
@@ -47,7 +47,8 @@ struct NeighboredLess {
   static constexpr std::size_t shared_elements(unsigned block) { return block; }
   template <class T>
   static __device__ T sum(T value) {
-    const SharedPtr<T> sums = device::shared_memory<T>();
+    extern __shared__ __align__(16) unsigned char raw[];
+    T* const sums = reinterpret_cast<T*>(raw);
     sums[threadIdx.x] = value;
     __syncthreads();  // every thread's value is there before another thread reads it
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
@@ -67,7 +68,8 @@ struct Interleaved {
   static constexpr std::size_t shared_elements(unsigned block) { return block; }
   template <class T>
   static __device__ T sum(T value) {
-    const SharedPtr<T> sums = device::shared_memory<T>();
+    extern __shared__ __align__(16) unsigned char raw[];
+    T* const sums = reinterpret_cast<T*>(raw);
     sums[threadIdx.x] = value;
     __syncthreads();  // every thread's value is there before another thread reads it
     for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
@@ -87,7 +89,8 @@ struct LastWarp {
   static constexpr std::size_t shared_elements(unsigned block) { return block; }
   template <class T>
   static __device__ T sum(T value) {
-    const SharedPtr<T> sums = device::shared_memory<T>();
+    extern __shared__ __align__(16) unsigned char raw[];
+    T* const sums = reinterpret_cast<T*>(raw);
     sums[threadIdx.x] = value;
     __syncthreads();  // every thread's value is there before another thread reads it
     for (unsigned stride = blockDim.x / 2; stride > warp; stride /= 2) {
@@ -109,7 +112,7 @@ struct LastWarp {
 
  private:
   template <class T>
-  static __device__ void fold(SharedPtr<T> sums, unsigned distance) {
+  static __device__ void fold(T* sums, unsigned distance) {
     const T other = sums[threadIdx.x ^ distance];
     __syncwarp();  // the partner has read this lane's value before it is overwritten
     sums[threadIdx.x] += other;
@@ -124,7 +127,8 @@ struct Shuffle {
   static constexpr std::size_t shared_elements(unsigned block) { return block / warp; }
   template <class T>
   static __device__ T sum(T value) {
-    const SharedPtr<T> sums = device::shared_memory<T>();
+    extern __shared__ __align__(16) unsigned char raw[];
+    T* const sums = reinterpret_cast<T*>(raw);
     const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
     value = sum_of_warp(value);
     if (lane == 0) sums[threadIdx.x / warp] = value;

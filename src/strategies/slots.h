@@ -8,7 +8,6 @@
 namespace reductio::strategies {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-using device::GlobalPtr;
 using device::load_relaxed;
 using device::store_relaxed;
 
@@ -21,7 +20,7 @@ __device__ bool is_full(const tuned::Message<S>& m) {
 
 /// One slot a block: first the first words of all slots, then the second words.
 struct Slots {
-  GlobalPtr<std::uint64_t> first;
+  std::uint64_t* first;
   unsigned count;
 
   template <class S>

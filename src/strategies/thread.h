@@ -20,7 +20,6 @@ namespace reductio::strategies {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 using device::ceil_div;
-using device::GlobalPtr;
 
 /// The calling thread's number in the grid, and how many there are. Signed, as n is: an index need not wrap.
 __device__ inline std::int64_t grid_thread() { return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
@@ -35,7 +34,7 @@ struct OneLoad {
   static constexpr bool loops = false;
   static std::size_t longest_chain(std::size_t, std::size_t) { return 1; }
   template <class T>
-  static __device__ T sum(GlobalPtr<const T> in, std::int64_t n) {
+  static __device__ T sum(const T* in, std::int64_t n) {
     const std::int64_t i = grid_thread();
     T x = 0;
     if (i < n) x = in[i];
@@ -52,7 +51,7 @@ struct GridStride {
   static constexpr bool loops = true;
   static std::size_t longest_chain(std::size_t n, std::size_t threads) { return ceil_div(n, threads); }
   template <class T>
-  static __device__ T sum(GlobalPtr<const T> in, std::int64_t n) {
+  static __device__ T sum(const T* in, std::int64_t n) {
     const std::int64_t stride = grid_threads();
     T sum = 0;
 #pragma unroll 1
@@ -71,7 +70,7 @@ struct LocalStride {
   static constexpr bool loops = true;
   static std::size_t longest_chain(std::size_t n, std::size_t threads) { return ceil_div(n, threads); }
   template <class T>
-  static __device__ T sum(GlobalPtr<const T> in, std::int64_t n) {
+  static __device__ T sum(const T* in, std::int64_t n) {
     const std::int64_t threads = grid_threads(), steps = (n + threads - 1) / threads;
     const std::int64_t begin = steps * blockDim.x * blockIdx.x, end = min(n, begin + steps * blockDim.x);
     T sum = 0;
@@ -88,7 +87,7 @@ struct Unrolled4 {
   static constexpr bool loops = true;
   static std::size_t longest_chain(std::size_t n, std::size_t threads) { return ceil_div(n, threads); }
   template <class T>
-  static __device__ T sum(GlobalPtr<const T> in, std::int64_t n) {
+  static __device__ T sum(const T* in, std::int64_t n) {
     const std::int64_t stride = grid_threads();
     std::int64_t i = grid_thread();
     T sum = 0;
@@ -119,12 +118,12 @@ struct VectorsInFlight {
   /// A vector of four is added up in a tree; then the vectors, and an element at each odd end.
   static std::size_t longest_chain(std::size_t n, std::size_t threads) { return 2 + ceil_div(n, 4 * threads) + 2; }
   template <class T>
-  static __device__ T sum(GlobalPtr<const T> in, std::int64_t n) {
+  static __device__ T sum(const T* in, std::int64_t n) {
     constexpr std::int64_t lanes = tuned::Vector<T>::lanes;
     const std::int64_t thread = grid_thread(), stride = grid_threads();
-    const std::int64_t before = static_cast<std::int64_t>(-device::address_of(in) % 16 / sizeof(T));
+    const std::int64_t before = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(in) % 16 / sizeof(T));
     const std::int64_t head = min(before, n), whole = (n - head) / lanes, tail = head + whole * lanes;
-    const GlobalPtr<const uint4> body = device::pointer_cast<const uint4>(in + head);
+    const uint4* const body = reinterpret_cast<const uint4*>(in + head);
 
     T sum = 0;
     if (thread < head) sum += in[thread];

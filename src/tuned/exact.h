@@ -259,7 +259,7 @@ class ExactWarp {
   static constexpr int first_top = E::bias + (fits_always ? 16 : is_double && !squared ? 8 : 4);
 
   /// `bins`: of this warp alone.
-  explicit __device__ ExactWarp(SharedPtr<Bin> bins) : bins_(bins) {}
+  explicit __device__ ExactWarp(Bin* bins) : bins_(bins) {}
 
   /// Adds a tile, in all lanes. Not of addresses: the elements stay in registers.
   __device__ void add(const uint4 (&v)[vectors]) {
@@ -517,7 +517,7 @@ class ExactWarp {
   /// bits, so bins are kept from tile to tile.
   __device__ void add_to_lane_bins(const uint4 (&v)[vectors]) {
     constexpr unsigned most_wide_tiles = (1u << 14) / elements;
-    const SharedPtr<double> own = bins_ + threadIdx.x % 32;
+    double* const own = bins_ + threadIdx.x % 32;
     if (wide_tiles_ == 0)
       for (unsigned b = 0; b < lane_bins; ++b) own[32 * b] = 0;
 #pragma unroll
@@ -531,7 +531,7 @@ class ExactWarp {
   __device__ void flush_bins() {
     if (wide_tiles_ == 0) return;
     wide_tiles_ = 0;
-    const SharedPtr<double> own = bins_ + threadIdx.x % 32;
+    double* const own = bins_ + threadIdx.x % 32;
 #pragma unroll 1  // rare, and long
     for (unsigned b = 0; b < lane_bins; ++b) {
       const int unit = static_cast<int>(b == 0 ? 1 : 16 * b) - E::bias - (E::mantissa - 1);
@@ -582,7 +582,7 @@ class ExactWarp {
   unsigned tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
   bool has_other_ = false;
   std::int64_t sums_[parts] = {};
-  SharedPtr<Bin> bins_;
+  Bin* bins_;
 };
 
 /// What was added up, if the sum is zero.
@@ -590,9 +590,9 @@ enum class Added : unsigned { nothing, negative_zeros, others };
 
 /// Where a result goes: the one that is not null.
 struct ExactResult {
-  GlobalPtr<float> single;
-  GlobalPtr<double> twice;
-  GlobalPtr<std::int64_t> partial;  ///< exact::words of them
+  float* single;
+  double* twice;
+  std::int64_t* partial;  ///< exact::words of them
 
   /// exact::rounding() of at most five digits without its two loops: as a whole number of 192 bits.
   template <class Digit>
@@ -761,7 +761,7 @@ class ExactFinish {
  public:
   static constexpr unsigned most_blocks = 2047;
 
-  GlobalPtr<std::uint64_t> workspace;
+  std::uint64_t* workspace;
   ExactResult result;
   bool is_empty;  ///< there are no elements
 
@@ -828,8 +828,8 @@ class ExactFinish {
   __device__ void end(Warp& warp) const {
     constexpr int per_lane = Warp::per_lane;
     using A = At<per_lane>;
-    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * packed, of>();
-    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps, of>();
+    __shared__ std::int64_t sums[warps * packed];
+    __shared__ unsigned marks[warps];
     const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
     const bool is_packed = lane >= A::first && lane <= A::last;
     warp.end();
@@ -878,14 +878,14 @@ class ExactFinish {
     int top;
     bool others;                  ///< whether there was another element than -0
     bool few;                     ///< whether the sum of a part has 63 bits
-    SharedPtr<std::int64_t> sums; ///< of the warps, part by part: 63 bits each
+    std::int64_t* sums; ///< of the warps, part by part: 63 bits each
   };
   /// By every thread: whether all warps are whole, and in the same window.
   template <unsigned warps, class Warp>
   __device__ bool is_in_one_window(const Warp& warp, bool is_whole, Window& of) const {
     constexpr unsigned parts = Warp::parts;
-    const SharedPtr<std::int64_t> sums = device::shared_array<std::int64_t, warps * parts, 2>();
-    const SharedPtr<unsigned> marks = device::shared_array<unsigned, warps, 2>();
+    __shared__ std::int64_t sums[warps * parts];
+    __shared__ unsigned marks[warps];
     const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
     const bool has_other = __any_sync(whole_warp, warp.has_other()) != 0;
     bool is_zero = true;
@@ -929,7 +929,7 @@ class ExactFinish {
   }
 
   template <unsigned of>
-  __device__ GlobalPtr<std::uint64_t> outside_words() const {
+  __device__ std::uint64_t* outside_words() const {
     return workspace + (long_accumulator_word + of * words_of_sum);
   }
   template <unsigned of>
@@ -949,7 +949,7 @@ class ExactFinish {
       const bool has_word = lane >= A::first && lane <= A::last;
       const unsigned counts = lane == A::last ? 2 * count_bits : count_bits;
       const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
-      const GlobalPtr<std::uint64_t> words = workspace + of * packed;
+      std::uint64_t* const words = workspace + of * packed;
       std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
       if (lane == A::last && !fits) word += one_that_did_not_fit;
       // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
@@ -1047,7 +1047,7 @@ struct ExactTiles {
   /// Of many tiles a claim is to four neighbouring ones, and to single tiles at the end, so that blocks end together.
   /// An H200 reads single tiles 10 % more slowly, an H100 1 % faster (docs/tuning.md, E35).
   template <bool ahead, class In, class Take>
-  static __device__ void claimed(const Share<In>& in, GlobalPtr<std::uint64_t> claims, const Take& take) {
+  static __device__ void claimed(const Share<In>& in, std::uint64_t* claims, const Take& take) {
     constexpr unsigned tile_vectors = block * vectors;
     const auto whole = static_cast<unsigned>(in.vectors / tile_vectors);
     // What is less than a tile is one, too, and so are the ends.
@@ -1079,7 +1079,7 @@ struct ExactTiles {
       left = claimed < runs ? run : 1;
     };
     begin();
-    const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();  // in turn: a slow thread may still read one
+    __shared__ unsigned next[2];  // in turn: a slow thread may still read one
     Claim claim(claims);
     uint4 after[vectors];
     if (ahead) load(tile, after);
@@ -1156,10 +1156,12 @@ __device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
       ExactTiles<vectors>::in_turn(in, take);
   };
   using FirstBin = typename First::Bin;
-  First first(device::shared_array<FirstBin, warps * First::bins>() + threadIdx.x / 32 * First::bins);
+  __shared__ FirstBin first_bins[warps * First::bins];
+  First first(first_bins + threadIdx.x / 32 * First::bins);
   if constexpr (moments) {
     using SecondBin = typename Second::Bin;
-    Second second(device::shared_array<SecondBin, warps * Second::bins, 1>() + threadIdx.x / 32 * Second::bins);
+    __shared__ SecondBin second_bins[warps * Second::bins];
+    Second second(second_bins + threadIdx.x / 32 * Second::bins);
     each([&](const uint4 (&v)[vectors]) {
       first.add(v);
       second.add(v);
@@ -1191,7 +1193,7 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
     constexpr unsigned warps = exact_block / 32;
     uint4 v[vectors];
     if (ExactTiles<vectors>::fill(in, v)) {
-      Warp warp{SharedPtr<typename Warp::Bin>{}};
+      Warp warp(static_cast<typename Warp::Bin*>(nullptr));
       const bool was_added = warp.add_only(v);
       if (read == ExactRead::alone ? finish.has_rounded<warps>(warp, was_added)
                                    : finish.has_combined<warps>(warp, was_added))
@@ -1205,7 +1207,7 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
 
 /// By one warp of each block: adds up partial sums. Block k has those of value k, of gridDim.x values.
 template <class Result>
-__global__ void add_partials(GlobalPtr<const std::int64_t> parts, std::size_t count, const Result result) {
+__global__ void add_partials(const std::int64_t* parts, std::size_t count, const Result result) {
   std::int64_t word[3] = {};
   const unsigned lane = threadIdx.x;
   for (std::size_t part = blockIdx.x; part < count * gridDim.x; part += gridDim.x)
@@ -1227,10 +1229,10 @@ constexpr bool adds_up_exactly() {
 }
 
 template <class Acc>
-ExactResult exact_result(GlobalPtr<Acc> out) {
+ExactResult exact_result(Acc* out) {
   if constexpr (std::is_same<Acc, float>::value) return {out, nullptr, nullptr};
   else if constexpr (std::is_same<Acc, double>::value) return {nullptr, out, nullptr};
-  else return {nullptr, nullptr, device::pointer_cast<std::int64_t>(out)};
+  else return {nullptr, nullptr, reinterpret_cast<std::int64_t*>(out)};
 }
 
 /// A plan: the launch for n elements. Cheap to make and to copy; owns nothing. Of a Choice, how blocks read is fixed.
@@ -1250,7 +1252,7 @@ class ExactReduction {
 
   /// Puts one call onto the stream. `out`: `results` floats or doubles to round to, or exact::Partials.
   template <class Out>
-  void operator()(GlobalPtr<const In> in, GlobalPtr<Out> out, GlobalPtr<std::uint64_t> workspace, void* stream) const {
+  void operator()(const In* in, Out* out, std::uint64_t* workspace, void* stream) const {
     static_assert(adds_up_exactly<In, Out>() || std::is_same<Out, exact::Partial>::value,
                   "tuned: exact sums are of __half, __nv_bfloat16 or float, to float, double or exact::Partial, or of "
                   "double, to double or exact::Partial");
@@ -1308,32 +1310,32 @@ class ExactReduction {
 
 /// The exact sum, rounded once, in one call.
 template <class In, class Acc>
-void exact_sum(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+void exact_sum(const In* in, std::size_t n, Acc* out, std::uint64_t* workspace,
                const Gpu& gpu, void* stream) {
   ExactReduction<In>(n, gpu)(in, out, workspace, stream);
 }
 template <class In, class Acc>
-void exact_sum_of_squares(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+void exact_sum_of_squares(const In* in, std::size_t n, Acc* out, std::uint64_t* workspace,
                           const Gpu& gpu, void* stream) {
   ExactReduction<In, Square>(n, gpu)(in, out, workspace, stream);
 }
 template <class In, class Acc>
-void exact_moments(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+void exact_moments(const In* in, std::size_t n, Acc* out, std::uint64_t* workspace,
                    const Gpu& gpu, void* stream) {
   ExactReduction<In, Moments>(n, gpu)(in, out, workspace, stream);
 }
 /// The exact sum, not rounded; of squares by <Square>, both by <Moments>.
 template <class Operation = Identity, class In>
-void exact_partial(GlobalPtr<const In> in, std::size_t n, GlobalPtr<exact::Partial> out,
-                   GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
+void exact_partial(const In* in, std::size_t n, exact::Partial* out,
+                   std::uint64_t* workspace, const Gpu& gpu, void* stream) {
   ExactReduction<In, Operation>(n, gpu)(in, out, workspace, stream);
 }
 /// Adds up partial sums, up to 2^18, and rounds to a float or double, or not to an exact::Partial. values = 2: of
 /// moments, `count` pairs of Partials, to two results.
 template <class Out>
-void round_partials(GlobalPtr<const exact::Partial> parts, std::size_t count, GlobalPtr<Out> out, void* stream,
+void round_partials(const exact::Partial* parts, std::size_t count, Out* out, void* stream,
                     unsigned values = 1) {
-  device::launch<add_partials<ExactResult>>({values, 32, 0, stream}, device::pointer_cast<const std::int64_t>(parts),
+  device::launch<add_partials<ExactResult>>({values, 32, 0, stream}, reinterpret_cast<const std::int64_t*>(parts),
                                             count, exact_result(out));
 }
 

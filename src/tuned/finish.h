@@ -78,7 +78,7 @@ class PackedSum {
   static constexpr bool floating = std::is_floating_point<W>::value;
 
  public:
-  explicit __device__ PackedSum(GlobalPtr<std::uint64_t> workspace) : words_(workspace) {}
+  explicit __device__ PackedSum(std::uint64_t* workspace) : words_(workspace) {}
 
   /// By the first warp of a block, all of whose lanes have the sum.
   __device__ void add(const S& sum) {
@@ -154,14 +154,14 @@ class PackedSum {
       return {total, __shfl_sync(all_lanes, total, static_cast<int>(D::words))};
   }
 
-  GlobalPtr<std::uint64_t> words_;
+  std::uint64_t* words_;
   std::int64_t digits_ = 0;
   bool did_not_fit_ = false;
 };
 
 /// Packed atomics for blocks with one sum each.
 struct Packed {
-  GlobalPtr<std::uint64_t> workspace;
+  std::uint64_t* workspace;
 
   template <class S, class Result>
   __device__ void end(const S& sum, const Result& result) const {
@@ -184,7 +184,7 @@ struct Packed {
 /// Stores a result in GPU memory: out[0], or out[0] and out[1] of a Pair.
 template <class Acc>
 struct OnDevice {
-  GlobalPtr<Acc> out;
+  Acc* out;
 
   template <class W>
   __device__ void store(W sum) const { out[0] = static_cast<Acc>(sum); }
@@ -197,7 +197,7 @@ struct OnDevice {
 
 /// Stores a Message of each block in page-locked host memory, which is zero before the call and which the host polls.
 struct OnHost {
-  GlobalPtr<std::uint64_t> words;
+  std::uint64_t* words;
 
   template <class S>
   __device__ void store(const S& sums) const {

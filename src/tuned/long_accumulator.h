@@ -18,7 +18,6 @@
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-using device::GlobalPtr;
 
 /// 2^exponent, a normal number.
 template <class W>
@@ -43,7 +42,7 @@ class LongAccumulator {
   /// Adding a number takes three updates, one lane each.
   static constexpr unsigned parts = 3;
 
-  explicit __device__ LongAccumulator(GlobalPtr<std::uint64_t> words) : words_(words) {}
+  explicit __device__ LongAccumulator(std::uint64_t* words) : words_(words) {}
 
   /// Update `part` of those that add x.
   __device__ void add(double x, unsigned part) const {
@@ -109,7 +108,7 @@ class LongAccumulator {
   }
 
  private:
-  GlobalPtr<std::uint64_t> words_;
+  std::uint64_t* words_;
 };
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

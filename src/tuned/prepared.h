@@ -34,11 +34,11 @@ struct Prepared {
 
 /// One call, put onto the stream, for callers who know the element's type at run time (src/python). Defined where the
 /// variants' kernels are, in kernels/tuned.cu and kernels/exact.cu: nvcc would take 17 s for a second copy.
-void add_up(ElementType, const void* in, std::size_t n, void* out, GlobalPtr<std::uint64_t> workspace, const Gpu&,
+void add_up(ElementType, const void* in, std::size_t n, void* out, std::uint64_t* workspace, const Gpu&,
             void* stream);
 /// The exact sum, sum of squares or moments, of f32 or f64.
 void add_up_exactly(Operation, ElementType, const void* in, std::size_t n, void* out,
-                    GlobalPtr<std::uint64_t> workspace, const Gpu&, void* stream);
+                    std::uint64_t* workspace, const Gpu&, void* stream);
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::tuned

@@ -23,8 +23,6 @@ struct __nv_bfloat16;
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-using device::GlobalPtr;
-using device::SharedPtr;
 
 /// The type of the additions: for integers the unsigned type of that size, because signed overflow is undefined.
 template <class Acc, bool = std::is_integral<Acc>::value>
@@ -96,8 +94,8 @@ struct Vector {
 /// The input of a call: `vectors` vectors from the first boundary on (aligned_to), and the elements before and behind.
 template <class In>
 struct Share {
-  GlobalPtr<const uint4> body;
-  GlobalPtr<const In> head, tail;
+  const uint4* body;
+  const In *head, *tail;
   std::int64_t vectors, kept;  ///< kept: so many vectors, from the first, may stay in L2 (Tiled)
   unsigned head_count, tail_count;
 
@@ -105,11 +103,11 @@ struct Share {
 };
 
 template <class In>
-Share<In> share_of(GlobalPtr<const In> in, std::size_t n, unsigned boundary, std::size_t kept_bytes) {
+Share<In> share_of(const In* in, std::size_t n, unsigned boundary, std::size_t kept_bytes) {
   const std::size_t lanes = Vector<In>::lanes;
-  const std::size_t to_boundary = (boundary - device::address_of(in) % boundary) % boundary / sizeof(In);
+  const std::size_t to_boundary = (boundary - reinterpret_cast<std::uintptr_t>(in) % boundary) % boundary / sizeof(In);
   const std::size_t head = to_boundary < n ? to_boundary : n, vectors = (n - head) / lanes, body = vectors * lanes;
-  return {device::pointer_cast<const uint4>(in + head), in, in + (head + body), static_cast<std::int64_t>(vectors),
+  return {reinterpret_cast<const uint4*>(in + head), in, in + (head + body), static_cast<std::int64_t>(vectors),
           static_cast<std::int64_t>(kept_bytes / 16), static_cast<unsigned>(head),
           static_cast<unsigned>(n - head - body)};
 }
@@ -231,7 +229,7 @@ struct Tiled {
 /// block reads the current one. Each block starts with that of its own number.
 class Claim {
  public:
-  explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
+  explicit __device__ Claim(std::uint64_t* claims) : claims_(claims) {
     if (threadIdx.x == 0) number_ = device::atomicAdd(claims, 1);
   }
   /// The claimed tile, of `count`; none if it is `count` or more. There is one claim for each that is read, so the last
@@ -242,7 +240,7 @@ class Claim {
   }
 
  private:
-  GlobalPtr<std::uint64_t> claims_;
+  std::uint64_t* claims_;
   std::uint64_t number_ = 0;
 };
 
@@ -255,13 +253,13 @@ struct Claimed {
   static constexpr unsigned blocks_per_sm() {
     return Tiled::blocks_per_sm<In, S>();
   }
-  GlobalPtr<std::uint64_t> claims;
+  std::uint64_t* claims;
 
   /// Calls take(sum, turn) in all threads with the thread's sum of a tile, while the next tile is read; first with 0,
   /// before there is one. `turn` alternates between 0 and 1. `take` must pass a barrier of the block.
   template <class S, class W, class Operation, class In, class Take>
   __device__ void sums_of_tiles(const Share<In>& in, const Take& take) const {
-    const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
+    __shared__ unsigned next[2];
     const auto whole = static_cast<unsigned>(in.vectors / Tiled::tile);
     const unsigned tiles = whole + (whole * Tiled::tile < in.vectors || in.has_ends());
     S sum{};
@@ -312,7 +310,7 @@ __device__ Pair<W> sum_of_warp(Pair<W> value) {
 
 /// Adds up the sums of a block's warps. Every lane reads all of them: a shuffle would cost some 25 cycles a step.
 template <unsigned warps, class S>
-__device__ S sum_of_warps(SharedPtr<const S> sums) {
+__device__ S sum_of_warps(const S* sums) {
   S part[warps] = {};
   for (unsigned w = 0; w < warps; ++w) part[w] = sums[w];
   for (unsigned half = warps / 2; half > 0; half /= 2)
@@ -322,7 +320,7 @@ __device__ S sum_of_warps(SharedPtr<const S> sums) {
 
 /// Adds up one value of every thread; valid in all lanes of the first warp. `sums`: one element a warp, not in use.
 template <unsigned block, class S>
-__device__ S sum_of_block(S value, SharedPtr<S> sums) {
+__device__ S sum_of_block(S value, S* sums) {
   value = sum_of_warp(value);
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
   __syncthreads();  // every warp's sum is stored before the first warp reads it

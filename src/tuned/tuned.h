@@ -69,7 +69,7 @@ reduce(const Share<In> in, const Reading reading, const Finish finish, const Res
   using S = SumIn<Acc, Operation>;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const SharedPtr<S> sums = device::shared_array<S, Reading::block / 32>();
+  __shared__ S sums[Reading::block / 32];
   const S sum = sum_of_block<Reading::block>(reading.template sum_of_thread<S, W, Operation>(in), sums);
   if (threadIdx.x < 32) finish.end(sum, result);
 }
@@ -82,7 +82,7 @@ reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, con
   using W = typename AddedIn<Acc>::type;
   using S = SumIn<Acc, Operation>;
   constexpr unsigned warps = Claimed::block / 32;
-  const SharedPtr<S> sums = device::shared_array<S, 2 * warps>();
+  __shared__ S sums[2 * warps];
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   PackedSum<S, Sums::many> packed(finish.workspace);
@@ -97,13 +97,13 @@ reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, con
 
 /// A template, so that several files may include it.
 template <class Word>
-__global__ void set_up(GlobalPtr<Word> workspace, std::size_t words) {
+__global__ void set_up(Word* workspace, std::size_t words) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < words) workspace[i] = 0;
 }
 
 /// Initialises a workspace, once, before the first call on it: sets it to zero. cudaMemset does as well.
-inline void init(GlobalPtr<std::uint64_t> workspace, void* stream) {
+inline void init(std::uint64_t* workspace, void* stream) {
   device::launch<set_up<std::uint64_t>>({ceil_div(workspace_words, 256), 256, 0, stream}, workspace, workspace_words);
 }
 
@@ -149,7 +149,7 @@ class Reduction {
         to_host_shape_(launch_shape(n * sizeof(In), FinishedBy::host, gpu, choice)) {}
 
   /// Puts one call onto the stream. `out`: `results` elements.
-  void operator()(GlobalPtr<const In> in, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace, void* stream) const {
+  void operator()(const In* in, Acc* out, std::uint64_t* workspace, void* stream) const {
     const OnDevice<Acc> result{out};
     const Share<In> share = share_of(in, shape_);
     switch (shape_.reading) {
@@ -176,7 +176,7 @@ class Reduction {
 
   /// Puts a call onto the stream, each of whose to_host_shape().grid blocks sends its sum to `arrival`: arrival_words()
   /// words of zero that the host can read while the kernel runs. sum_of_arrivals() adds them up.
-  void send_to_host(GlobalPtr<const In> in, GlobalPtr<std::uint64_t> arrival, void* stream) const {
+  void send_to_host(const In* in, std::uint64_t* arrival, void* stream) const {
     const Launch shape = launch_of(to_host_shape_, stream);
     const Share<In> share = share_of(in, to_host_shape_);
     if (to_host_shape_.reading == tuned::Reading::tiled)
@@ -248,12 +248,12 @@ class Reduction {
     launch.overlaps = overlaps_;
     return launch;
   }
-  Share<In> share_of(GlobalPtr<const In> in, const LaunchShape& shape) const {
+  Share<In> share_of(const In* in, const LaunchShape& shape) const {
     return tuned::share_of(in, n_, aligned_to(shape.reading), shape.kept_bytes);
   }
 
   template <class How>
-  void launch(const How& how, const Share<In>& share, const OnDevice<Acc>& result, GlobalPtr<std::uint64_t> workspace,
+  void launch(const How& how, const Share<In>& share, const OnDevice<Acc>& result, std::uint64_t* workspace,
               void* stream) const {
     const Launch shape = launch_of(shape_, stream);
     if (shape_.grid == 1)
@@ -270,17 +270,17 @@ class Reduction {
 
 /// The sum in one call.
 template <class In, class Acc>
-void sum(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace, const Gpu& gpu,
+void sum(const In* in, std::size_t n, Acc* out, std::uint64_t* workspace, const Gpu& gpu,
          void* stream) {
   Reduction<In, Acc>(n, gpu)(in, out, workspace, stream);
 }
 template <class In, class Acc>
-void sum_of_squares(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+void sum_of_squares(const In* in, std::size_t n, Acc* out, std::uint64_t* workspace,
                     const Gpu& gpu, void* stream) {
   Reduction<In, Acc, Square>(n, gpu)(in, out, workspace, stream);
 }
 template <class In, class Acc>
-void moments(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+void moments(const In* in, std::size_t n, Acc* out, std::uint64_t* workspace,
              const Gpu& gpu, void* stream) {
   Reduction<In, Acc, Moments>(n, gpu)(in, out, workspace, stream);
 }

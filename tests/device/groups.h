@@ -46,17 +46,17 @@ __device__ void in_tiles_of_tiles(Checks& check, const cg::thread_block& block) 
 }
 
 /// Counts as whoever is here counts together, which is right whoever they are.
-__device__ unsigned counted(SharedPtr<unsigned> count) {
+__device__ unsigned counted(unsigned* count) {
   const cg::coalesced_group here = cg::coalesced_threads();
   unsigned before = 0;
   if (here.thread_rank() == 0) before = atomicAdd(count, here.num_threads());
   return here.shfl(before, 0) + here.thread_rank();
 }
 
-__global__ void groups(GlobalPtr<unsigned> wrong) {
+__global__ void groups(unsigned* wrong) {
   Checks check;
   const cg::thread_block block = cg::this_thread_block();
-  const SharedPtr<unsigned> s = shared_array<unsigned, 64>();
+  __shared__ unsigned s[64];
   s[block.thread_rank()] = block.thread_rank();
   block.sync();
   check(s[63 - threadIdx.x] == 63 - threadIdx.x);
@@ -64,7 +64,8 @@ __global__ void groups(GlobalPtr<unsigned> wrong) {
   in_tiles<32>(check, block);
   in_tiles<8>(check, block);
   in_tiles_of_tiles(check, block);
-  const SharedPtr<unsigned> count = shared_array<unsigned, 65>() + 64, seen = shared_array<unsigned, 65>();
+  __shared__ unsigned seen[65];
+  unsigned* const count = seen + 64;
   seen[threadIdx.x] = 0;
   if (threadIdx.x == 0) *count = 0;
   block.sync();

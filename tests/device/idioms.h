@@ -20,7 +20,7 @@ struct Checks {
 
 constexpr unsigned all = 0xffffffffu;
 
-__global__ void votes(GlobalPtr<unsigned> wrong) {
+__global__ void votes(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x, lane = t % warpSize, odd = lane % 2;
   check(__any_sync(all, lane == 7) == 1);
@@ -51,20 +51,21 @@ __device__ void shuffled(Checks& check, T mine) {
   check(__shfl_sync(all, mine, 4) == mine - T(threadIdx.x) + T(first + 4));
 }
 
-__global__ void shuffles(GlobalPtr<unsigned> wrong) {
+__global__ void shuffles(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x;
   shuffled(check, 1000 + int(t));
   shuffled(check, 5000000000 + (long long)(t));  // more than 4 bytes hold
   shuffled(check, 1e15 + double(t));
-  SharedPtr<double> s = shared_memory<double>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  double* s = reinterpret_cast<double*>(raw);
   s[t] = t;
   check(__shfl_xor_sync(all, s[t], 1) == double(t ^ 1));
   check(__shfl_sync(all, t % warpSize == 3, 3) == 1 && __shfl_sync(all, short(-5), 1) == -5);
   wrong[t] = check.wrong;
 }
 
-__global__ void reductions(GlobalPtr<unsigned> wrong) {
+__global__ void reductions(unsigned* wrong) {
   Checks check;
   const unsigned lane = threadIdx.x % warpSize;
   const int signed_one = 10 - int(lane);
@@ -81,7 +82,7 @@ __global__ void reductions(GlobalPtr<unsigned> wrong) {
   wrong[threadIdx.x] = check.wrong;
 }
 
-__global__ void numbers(GlobalPtr<unsigned> wrong) {
+__global__ void numbers(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x;
   const float nan = __uint_as_float(0x7fc00000);
@@ -109,7 +110,7 @@ __global__ void numbers(GlobalPtr<unsigned> wrong) {
   wrong[t] = check.wrong;
 }
 
-__global__ void bits(GlobalPtr<unsigned> wrong) {
+__global__ void bits(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x;
   check(__brev(1) == 0x80000000u && __brev(0xf0000001u) == 0x8000000fu && __brev(__brev(t)) == t);
@@ -125,7 +126,7 @@ __global__ void bits(GlobalPtr<unsigned> wrong) {
 }
 
 /// By their plain names, too: each has the type of what it takes.
-__global__ void roots(GlobalPtr<unsigned> wrong) {
+__global__ void roots(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x;
   const float x = float(t) + 0.5f, square = x * x;  // exact
@@ -137,7 +138,8 @@ __global__ void roots(GlobalPtr<unsigned> wrong) {
   check(__ddiv_rn(1.0, 3.0) == 0x1.5555555555555p-2 && __drcp_rn(3.0) == __ddiv_rn(1.0, 3.0));
   check(fmaf(x, x, -square) == 0 && fma(double(x), double(x), 1.0) == double(square) + 1);
   check(fminf(x, 1e9f) == x && fmaxf(x, -1.0f) == x && fmax(1.0, double(x) + 2) == double(x) + 2);
-  const SharedPtr<float> shared = shared_memory<float>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  float* const shared = reinterpret_cast<float*>(raw);
   shared[t] = -x;
   check(abs(-x) == x && abs(shared[t]) == x && abs(-1.5) == 1.5 && abs(-3) == 3 && abs(-5000000000ll) == 5000000000ll);
   static_assert(sizeof sqrt(1.0f) == 4 && sizeof sqrt(1.0) == 8 && sizeof fabs(1.0f) == 4, "");
@@ -145,7 +147,7 @@ __global__ void roots(GlobalPtr<unsigned> wrong) {
   wrong[t] = check.wrong;
 }
 
-__global__ void matches(GlobalPtr<unsigned> wrong) {
+__global__ void matches(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x, lane = t % warpSize, odd = lane % 2;
   const unsigned mine = odd ? 0xaaaaaaaau : 0x55555555u;
@@ -160,11 +162,12 @@ __global__ void matches(GlobalPtr<unsigned> wrong) {
   check(__match_all_sync(all, lane == 31, &alike) == 0 && alike == 0);
   check(__match_all_sync(mine, double(odd), &alike) == mine && alike == 1);
   check(__match_all_sync(mine, 1ull << (32 + lane / 16), &alike) == 0 && alike == 0);
-  const SharedPtr<unsigned> s = shared_memory<unsigned>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* const s = reinterpret_cast<unsigned*>(raw);
   s[t] = odd;
   check(__match_any_sync(all, s[t]) == mine);
   // Lanes of one key add up by one atomic.
-  const SharedPtr<unsigned> count = shared_array<unsigned, 4>();
+  __shared__ unsigned count[4];
   if (t < 4) count[t] = 0;
   __syncthreads();
   const unsigned key = t % 3, peers = __match_any_sync(all, key);
@@ -178,7 +181,7 @@ struct Weights {
   float of[4];
 };
 /// Waits a little, and what holds.
-__global__ void waits_and_asserts(const __grid_constant__ Weights weights, GlobalPtr<unsigned> wrong) {
+__global__ void waits_and_asserts(const __grid_constant__ Weights weights, unsigned* wrong) {
   const unsigned t = threadIdx.x;
   __nanosleep(20);
   assert(t < blockDim.x && "a block of 64 threads");
@@ -209,21 +212,27 @@ __device__ void one_by_one(Checks& check, Pointer p) {
   check(*p == 9);
 }
 
-__global__ void atomics_of_one_thread(GlobalPtr<unsigned> wrong) {
+__global__ void atomics_of_one_thread(unsigned* wrong) {
   Checks check, in_shared;
   one_by_one(check, wrong + threadIdx.x);
-  one_by_one(in_shared, shared_array<unsigned, 64>() + threadIdx.x);
+  __shared__ unsigned words[64];
+  one_by_one(in_shared, words + threadIdx.x);
   wrong[threadIdx.x] = check.wrong | in_shared.wrong;
 }
 
 /// Signs, eight bytes, floats: of each thread its own words.
-__global__ void atomics_of_other_types(GlobalPtr<unsigned> wrong) {
+__global__ void atomics_of_other_types(unsigned* wrong) {
   Checks check;
-  const SharedPtr<int> i = shared_array<int, 64>() + threadIdx.x;
-  const SharedPtr<unsigned long long> u = shared_array<unsigned long long, 64>() + threadIdx.x;
-  const SharedPtr<long long> s = shared_array<long long, 64>() + threadIdx.x;
-  const SharedPtr<std::size_t> z = shared_array<std::size_t, 64>() + threadIdx.x;
-  const SharedPtr<float> f = shared_array<float, 64>() + threadIdx.x;
+  __shared__ int room_of_i[64];
+  int* const i = room_of_i + threadIdx.x;
+  __shared__ unsigned long long room_of_u[64];
+  unsigned long long* const u = room_of_u + threadIdx.x;
+  __shared__ long long room_of_s[64];
+  long long* const s = room_of_s + threadIdx.x;
+  __shared__ std::size_t room_of_z[64];
+  std::size_t* const z = room_of_z + threadIdx.x;
+  __shared__ float room_of_f[64];
+  float* const f = room_of_f + threadIdx.x;
   *i = -3, *u = 1ull << 40, *s = -(1ll << 40), *z = std::size_t{1} << 40, *f = 1.5f;
   check(atomicMin(i, 2) == -3 && atomicMax(i, -1) == -3 && atomicCAS(i, -1, -8) == -1 && *i == -8);
   check(atomicSub(i, 2) == -8 && atomicExch(i, 4) == -10 && *i == 4);
@@ -235,11 +244,11 @@ __global__ void atomics_of_other_types(GlobalPtr<unsigned> wrong) {
 }
 
 /// All threads of the block at once: a maximum of floats by compare-and-swap, and a lock.
-__global__ void atomics_of_all_threads(GlobalPtr<unsigned> wrong) {
+__global__ void atomics_of_all_threads(unsigned* wrong) {
   Checks check;
-  const SharedPtr<unsigned> most = shared_array<unsigned, 1>();
-  const SharedPtr<int> lock = shared_array<int, 1>();
-  const SharedPtr<int> count = shared_array<int, 1, 1>();
+  __shared__ unsigned most[1];
+  __shared__ int lock[1];
+  __shared__ int count[1];
   const unsigned t = threadIdx.x;
   if (t == 0) *most = 0, *lock = 0, *count = 0;
   __syncthreads();
@@ -266,19 +275,21 @@ __global__ void atomics_of_all_threads(GlobalPtr<unsigned> wrong) {
 
 /// Every order, scope and size of loads and stores.
 template <Scope scope, class T>
-__device__ void stored_and_loaded(Checks& check, SharedPtr<T> p) {
+__device__ void stored_and_loaded(Checks& check, T* p) {
   store_relaxed<scope>(p, 5);
   check(load_relaxed<scope>(p) == T(5));
   store_release<scope>(p, 6);
   check(load_acquire<scope>(p) == T(6));
-  check(load_acquire<scope>(SharedPtr<const T>(p)) == T(6) && load_relaxed<scope>(SharedPtr<volatile T>(p)) == T(6));
+  check(load_acquire<scope>(static_cast<const T*>(p)) == T(6) && load_relaxed<scope>(static_cast<volatile T*>(p)) == T(6));
 }
 
-__global__ void loads_and_stores_that_order(GlobalPtr<unsigned> wrong) {
+__global__ void loads_and_stores_that_order(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x;
-  const SharedPtr<double> eight = shared_array<double, 64>() + t;
-  const SharedPtr<int> four = shared_array<int, 64>() + t;
+  __shared__ double room_of_eight[64];
+  double* const eight = room_of_eight + t;
+  __shared__ int room_of_four[64];
+  int* const four = room_of_four + t;
   stored_and_loaded<Scope::block>(check, eight);
   stored_and_loaded<Scope::gpu>(check, eight);
   stored_and_loaded<Scope::system>(check, eight);
@@ -297,21 +308,21 @@ struct __align__(16) Pair {
   unsigned n;
 };
 
-__global__ void vectors(GlobalPtr<unsigned> wrong) {
+__global__ void vectors(unsigned* wrong) {
   Checks check;
   const unsigned t = threadIdx.x;
   static_assert(sizeof(float4) == 16 && alignof(float4) == 16 && alignof(int2) == 8 && alignof(double2) == 16, "");
   static_assert(sizeof(Pair) == 16 && alignof(Pair) == 16, "");
-  const SharedPtr<unsigned> words = shared_array<unsigned, 256>();
+  __shared__ unsigned words[256];
   for (unsigned k = 0; k < 4; ++k) words[4 * t + k] = 10 * t + k;
-  const uint4 v = pointer_cast<uint4>(words)[t];
+  const uint4 v = reinterpret_cast<uint4*>(words)[t];
   check(v.x == 10 * t && v.y == 10 * t + 1 && v.z == 10 * t + 2 && v.w == 10 * t + 3);
-  const SharedPtr<uint2> halves = pointer_cast<uint2>(words);
+  uint2* const halves = reinterpret_cast<uint2*>(words);
   halves[2 * t] = make_uint2(7, 8);
   check(words[4 * t + 1] == 8 && words[4 * t + 2] == 10 * t + 2);
-  const SharedPtr<const uint4> wholes = pointer_cast<const uint4>(words) + t;
+  const uint4* const wholes = reinterpret_cast<const uint4*>(words) + t;
   check(wholes->y == 8 && wholes[0].w == 10 * t + 3);
-  const SharedPtr<Pair> pairs = shared_array<Pair, 64>();
+  __shared__ Pair pairs[64];
   pairs[t] = Pair{0.5, t};
   const Pair pair = pairs[t];
   check(pair.sum == 0.5 && pair.n == t);
@@ -325,11 +336,11 @@ __global__ void vectors(GlobalPtr<unsigned> wrong) {
   wrong[t] = check.wrong;
 }
 
-__device__ __noinline__ unsigned third(GlobalPtr<const unsigned> __restrict__ in) { return __ldg(in + 2); }
+__device__ __noinline__ unsigned third(const unsigned* __restrict__ in) { return __ldg(in + 2); }
 
-__global__ void __launch_bounds__(64) loads(GlobalPtr<unsigned> __restrict__ wrong) {
+__global__ void __launch_bounds__(64) loads(unsigned* __restrict__ wrong) {
   Checks check;
-  const GlobalPtr<unsigned> mine = wrong + threadIdx.x;
+  unsigned* const mine = wrong + threadIdx.x;
   *mine = 3;
   check(__ldca(mine) == 3 && __ldcg(mine) == 3 && __ldcs(mine) == 3 && __ldcv(mine) == 3);
   __stcs(mine, 4u);
@@ -338,11 +349,12 @@ __global__ void __launch_bounds__(64) loads(GlobalPtr<unsigned> __restrict__ wro
   __stwb(mine, 6u);
   __stwt(mine, 7u);
   check(*mine == 7);
-  const GlobalPtr<volatile unsigned> again = mine;
+  volatile unsigned* const again = mine;
   *again = 8;
   check(*again == 8 && again[0] == 8);
-  check(address_of(mine) - address_of(wrong) == 4 * threadIdx.x);
-  const SharedPtr<volatile unsigned> last = shared_memory<unsigned>();
+  check(reinterpret_cast<std::uintptr_t>(mine) - reinterpret_cast<std::uintptr_t>(wrong) == 4 * threadIdx.x);
+  extern __shared__ __align__(16) unsigned char raw[];
+  volatile unsigned* const last = reinterpret_cast<unsigned*>(raw);
   last[threadIdx.x] = threadIdx.x;
   last[threadIdx.x] = last[threadIdx.x] + 2;  // C++20 has no += of what is volatile
   check(last[threadIdx.x] == threadIdx.x + 2);
@@ -350,19 +362,19 @@ __global__ void __launch_bounds__(64) loads(GlobalPtr<unsigned> __restrict__ wro
 }
 
 /// Of what the launch finds written: the constants that come with it.
-__global__ void constant_loads(GlobalPtr<unsigned> wrong) {
+__global__ void constant_loads(unsigned* wrong) {
   Checks check;
-  const GlobalPtr<const unsigned> in = wrong + 64;  // 64 words behind: 0, 1, 2, ...
+  const unsigned* const in = wrong + 64;  // 64 words behind: 0, 1, 2, ...
   check(third(in) == 2);
   check(__ldg(in + threadIdx.x) == threadIdx.x && __ldlu(in + threadIdx.x) == threadIdx.x);
-  const GlobalPtr<const uint4> whole = pointer_cast<const uint4>(in);
+  const uint4* const whole = reinterpret_cast<const uint4*>(in);
   if (threadIdx.x < 16)
     check(whole[threadIdx.x].w == 4 * threadIdx.x + 3 && __ldg(whole + threadIdx.x).x == 4 * threadIdx.x);
   wrong[threadIdx.x] = check.wrong;
 }
 
 /// What is wrong here must be found: the second of two things.
-__global__ void planted(GlobalPtr<unsigned> wrong) {
+__global__ void planted(unsigned* wrong) {
   Checks check;
   check(__popc(3) == 2);
   check(__popc(3) == 3);
@@ -370,7 +382,7 @@ __global__ void planted(GlobalPtr<unsigned> wrong) {
 }
 
 /// Shapes are numbers of any integer type.
-inline void wait_and_assert(const Launch& shape, GlobalPtr<unsigned> wrong) {
+inline void wait_and_assert(const Launch& shape, unsigned* wrong) {
   const int grid = int(shape.grid), bytes = 0;
   const std::size_t block = shape.block;
   launch<waits_and_asserts>({grid, block, bytes, shape.stream}, Weights{{0, 0.5f, 1, 1.5f}}, wrong);
@@ -379,7 +391,7 @@ inline void wait_and_assert(const Launch& shape, GlobalPtr<unsigned> wrong) {
 /// Each in one block of 64 threads, with `wrong` of 128 words, the last 64 of which are 0, 1, 2, ...
 struct Idiom {
   const char* name;
-  void (*start)(const Launch&, GlobalPtr<unsigned>);
+  void (*start)(const Launch&, unsigned*);
 };
 const Idiom kernels[] = {{"votes", launch<votes>},
                          {"shuffles", launch<shuffles>},

@@ -11,10 +11,10 @@ namespace reductio::sim_tests {
 namespace {
 
 template <class T, class Load>
-using Sums = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
+using Sums = Start<Input<T, Load>, T*, std::size_t>;
 
 template <class T, class Load, unsigned Threads>
-__global__ void one_thread_adds(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void one_thread_adds(Input<T, Load> in, T* out, std::size_t n) {
   if (threadIdx.x != 0) return;
   T sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += in[i];
@@ -48,10 +48,10 @@ TEST(Kernels, AreChosenByTypesAndSettings) {
 }
 
 template <class T, class = Identity>  // the sum is all it knows
-using Doubling = Start<GlobalPtr<T>>;
+using Doubling = Start<T*>;
 
 template <class T>
-__global__ void doubles(GlobalPtr<T> x) {
+__global__ void doubles(T* x) {
   x[threadIdx.x] += x[threadIdx.x];
 }
 
@@ -64,7 +64,7 @@ TEST(Kernels, MayKnowOneOperationAndNoSettings) {
 
 /// Thread 0 of every block adds up the block's share.
 template <class T, class Load, class N>
-__global__ void stores_sums(Input<T, Load> in, GlobalPtr<T> out, N n) {
+__global__ void stores_sums(Input<T, Load> in, T* out, N n) {
   if (threadIdx.x != 0) return;
   T sum = 0;
   for (N i = static_cast<N>(blockIdx.x); i < n; i += static_cast<N>(gridDim.x)) sum += in[static_cast<std::size_t>(i)];
@@ -73,7 +73,7 @@ __global__ void stores_sums(Input<T, Load> in, GlobalPtr<T> out, N n) {
 constexpr auto storing = []<class T, class Load>() { return launch<stores_sums<T, Load, std::int64_t>>; };
 
 template <class T>
-__global__ void adds_all(GlobalPtr<const T> in, GlobalPtr<T> out, int n) {
+__global__ void adds_all(const T* in, T* out, int n) {
   for (int i = static_cast<int>(threadIdx.x); i < n && blockIdx.x == 0; i += static_cast<int>(blockDim.x))
     atomicAdd(out, T(in[static_cast<std::size_t>(i)]));
 }

@@ -33,7 +33,7 @@ void adds_up() {
         for (int call = 0; call < 2; ++call) {
           run<strategies::reduce<unsigned, Thread, Block, Between>>(
               grid, block, Block::shared_elements(block) * sizeof(unsigned),
-              GlobalPtr<const unsigned>(in.ptr()) + start, static_cast<std::int64_t>(n), out.ptr(),
+              static_cast<const unsigned*>(in.ptr()) + start, static_cast<std::int64_t>(n), out.ptr(),
               strategies::Workspace<unsigned>{partials.ptr(), arrived.ptr(), slots.ptr()});
           ASSERT_EQ(on_host(out)[0], expected)
               << n << " from " << start << " in blocks of " << block << ", call " << call;

@@ -209,7 +209,7 @@ void same_as_core() {
     std::vector<T> at_one{T(12345)};  // a start that is not aligned, behind something else
     at_one.insert(at_one.end(), values.begin(), values.end());
     const auto in = on_device(at_one);
-    const GlobalPtr<const T> from = in.ptr() + 1;
+    const T* const from = in.ptr() + 1;
     for (const auto& [choice, claims] : launches) {
       const tuned::ExactReduction<T> call(values.size(), gpu_of_six, choice, claims);
       call(from, out.ptr(), workspace.ptr(), nullptr);
@@ -278,7 +278,7 @@ void squares_as_core() {
       EXPECT_TRUE(same_number(on_host(partial)[0].template rounded<T>(), want_sum) &&
                   same_number(on_host(partial)[1].template rounded<T>(), want))
           << "by partial sums";
-      tuned::round_partials(GlobalPtr<const Partial>(partial.ptr()), 1, out.ptr(), nullptr, 2);
+      tuned::round_partials(static_cast<const Partial*>(partial.ptr()), 1, out.ptr(), nullptr, 2);
       EXPECT_TRUE(same_number(on_host(out)[0], want_sum) && same_number(on_host(out)[1], want))
           << "partial sums, rounded there";
     }
@@ -312,7 +312,7 @@ template <class In>
 class InWords {
  public:
   explicit InWords(const std::vector<In>& values) : words_(on_device(in_words(values))) {}
-  GlobalPtr<const In> ptr() const { return device::pointer_cast<const In>(words_.ptr()); }
+  const In* ptr() const { return reinterpret_cast<const In*>(words_.ptr()); }
 
  private:
   static std::vector<std::uint32_t> in_words(const std::vector<In>& values) {
@@ -397,7 +397,7 @@ void full_windows() {
     const std::vector<T> values(5 * 16 * 1024 / sizeof(T), value);
     const auto in = on_device(values);
     const tuned::Choice one_block{true, tuned::Reading::strided, 4, 0};
-    tuned::ExactReduction<T>(values.size(), gpu_of_six, one_block)(GlobalPtr<const T>(in.ptr()), out.ptr(),
+    tuned::ExactReduction<T>(values.size(), gpu_of_six, one_block)(static_cast<const T*>(in.ptr()), out.ptr(),
                                                                    workspace.ptr(), nullptr);
     EXPECT_EQ(on_host(out)[0], rounded_by_core(values)) << top;
   }
@@ -542,8 +542,8 @@ TEST_P(SimExact, FewDigitsAreRoundedAsMany) {
       if (random() % 2 == 0) sum.word[from + k] *= -1;
     }
     const auto part = on_device(std::vector<Partial>{sum});
-    tuned::round_partials(GlobalPtr<const Partial>(part.ptr()), 1, twice.ptr(), nullptr);
-    tuned::round_partials(GlobalPtr<const Partial>(part.ptr()), 1, single.ptr(), nullptr);
+    tuned::round_partials(static_cast<const Partial*>(part.ptr()), 1, twice.ptr(), nullptr);
+    tuned::round_partials(static_cast<const Partial*>(part.ptr()), 1, single.ptr(), nullptr);
     ASSERT_EQ(bits_of_number(on_host(twice)[0]), bits_of_number(sum.rounded<double>())) << i;
     ASSERT_EQ(bits_of_number(on_host(single)[0]), bits_of_number(sum.rounded<float>())) << i;
   }

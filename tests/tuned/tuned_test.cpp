@@ -77,13 +77,13 @@ void adds_up() {
     const std::vector<In> values = whole_numbers<In>(n + 3);
     const auto in = on_device(values);
     for (std::size_t start = 0; start <= 3; ++start) {
-      const GlobalPtr<const In> from = in.ptr() + start;
+      const In* const from = in.ptr() + start;
       tuned::sum<In, Acc>(from, n + 3 - start, out.ptr(), workspace.ptr(), small_gpu, nullptr);
       EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, start))) << n << " from " << start;
       tuned::Reduction<In, Acc>(n + 3 - start, small_gpu, small_blocks)(from, out.ptr(), workspace.ptr(), nullptr);
       EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, start))) << n << " from " << start << ", small blocks";
     }
-    tuned::sum_of_squares<In, Acc>(GlobalPtr<const In>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu,
+    tuned::sum_of_squares<In, Acc>(static_cast<const In*>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu,
                                    nullptr);
     EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, 0, true))) << n << ", squares";
     const Buffer<Acc> both(2);
@@ -134,7 +134,7 @@ void zeros_make_plus_zero() {
     for (std::size_t start = 0; start <= 1; ++start)
       for (const tuned::Choice& choice :
            {tuned::Choice{}, small_blocks, tiles, one_tile_kept, claims, claims_in_any_order}) {
-        const GlobalPtr<const T> from = in.ptr() + start;
+        const T* const from = in.ptr() + start;
         const tuned::Reduction<T> call(n, small_gpu, choice);
         call(from, out.ptr(), workspace.ptr(), nullptr);
         EXPECT_EQ(on_host(out)[0], 0) << n;
@@ -211,12 +211,12 @@ void vectors_start_at(unsigned boundary) {
   const std::size_t count = 600 * sizeof(int) / sizeof(In);
   for (std::size_t start = 0; start < count / 2; ++start)
     for (const std::size_t n : {std::size_t{0}, std::size_t{5}, count - start}) {
-      const GlobalPtr<const In> from = device::pointer_cast<const In>(GlobalPtr<const int>(words.ptr())) + start;
+      const In* const from = reinterpret_cast<const In*>(static_cast<const int*>(words.ptr())) + start;
       const auto share = tuned::share_of(from, n, boundary, 0);
       EXPECT_EQ(share.head_count + static_cast<std::size_t>(share.vectors) * (16 / sizeof(In)) + share.tail_count, n);
       EXPECT_LT(share.head_count * sizeof(In), boundary) << start;
       EXPECT_LT(share.tail_count * sizeof(In), 16u) << start;
-      EXPECT_TRUE(share.vectors == 0 || device::address_of(share.body) % boundary == 0) << start << ", " << n;
+      EXPECT_TRUE(share.vectors == 0 || reinterpret_cast<std::uintptr_t>(share.body) % boundary == 0) << start << ", " << n;
     }
 }
 TEST(SimTunedShare, VectorsStartAtABoundary) {
@@ -236,7 +236,7 @@ TEST(SimTunedShare, TilesAloneStartAtALine) {
 }
 
 template <class How>
-__global__ void count_of_threads(const tuned::Share<int> ones, GlobalPtr<unsigned> counts) {
+__global__ void count_of_threads(const tuned::Share<int> ones, unsigned* counts) {
   counts[blockIdx.x * blockDim.x + threadIdx.x] =
       How().template sum_of_thread<unsigned, unsigned, Identity>(ones);
 }
@@ -245,7 +245,7 @@ template <class How>
 std::pair<unsigned, unsigned> fewest_and_most(std::size_t vectors, std::size_t kept_bytes = SIZE_MAX) {
   const auto ones = on_device(std::vector<int>(4 * vectors, 1));
   const Buffer<unsigned> counts(3 * How::block);
-  const auto share = tuned::share_of(GlobalPtr<const int>(ones.ptr()), 4 * vectors, 16, kept_bytes);
+  const auto share = tuned::share_of(static_cast<const int*>(ones.ptr()), 4 * vectors, 16, kept_bytes);
   run<count_of_threads<How>>(3, How::block, 0, share, counts.ptr());
   const std::vector<unsigned> of = on_host(counts);
   EXPECT_EQ(std::accumulate(of.begin(), of.end(), std::size_t{0}), 4 * vectors);
@@ -279,7 +279,7 @@ TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
     EXPECT_EQ(kept(256 * MiB + 1), SIZE_MAX);
   }
   EXPECT_EQ(tuned::launch_shape(MiB, FinishedBy::words, h200, one_tile_kept).kept_bytes, 1u << 16) << "as chosen";
-  EXPECT_EQ(tuned::share_of(GlobalPtr<const float>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
+  EXPECT_EQ(tuned::share_of(static_cast<const float*>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
 }
 
 /// Whoever runs first, what is added to what stays the same: values whose sum depends on it give the same bits. Where
@@ -478,8 +478,8 @@ TEST_P(SimTuned, AddsUpLittleBesideMore) {
 }
 
 /// One warp, whose lanes add the numbers to an accumulator and then take the sum, all of them the same.
-__global__ void sum_of_long(GlobalPtr<const double> in, unsigned n, GlobalPtr<std::uint64_t> words,
-                            GlobalPtr<double> out) {
+__global__ void sum_of_long(const double* in, unsigned n, std::uint64_t* words,
+                            double* out) {
   const tuned::LongAccumulator sum(words);
   for (unsigned i = threadIdx.x / tuned::LongAccumulator::parts; i < n; i += 32 / tuned::LongAccumulator::parts)
     if (threadIdx.x < 32 / tuned::LongAccumulator::parts * tuned::LongAccumulator::parts)
@@ -638,12 +638,12 @@ TEST_P(SimTuned, AddsUpBytes) {
   std::vector<std::int8_t> bytes(4 * words.size());
   std::memcpy(bytes.data(), words.data(), bytes.size());
   const auto in = on_device(words);
-  const GlobalPtr<const unsigned> as_words = in.ptr();
+  const unsigned* const as_words = in.ptr();
   const auto workspace = new_workspace();
   const Buffer<std::int64_t> out(1);
   const Buffer<std::int32_t> narrow(1);
   for (const std::size_t start : {0, 1, 7, 15, 16}) {
-    const auto from = pointer_cast<const std::int8_t>(as_words) + start;
+    const auto from = reinterpret_cast<const std::int8_t*>(as_words) + start;
     const tuned::Reduction<std::int8_t, std::int64_t> wide(bytes.size() - start, small_gpu, small_blocks);
     EXPECT_GT(wide.shape().grid, 1u);
     wide(from, out.ptr(), workspace.ptr(), nullptr);
@@ -682,7 +682,7 @@ TEST_P(SimTuned, AddsUpTypesThatAreKnownAtRunTime) {
 TEST_P(SimTuned, NothingAddsUpToZeroWithoutBeingRead) {
   const Buffer<float> out(1);
   const auto workspace = new_workspace();
-  tuned::sum(GlobalPtr<const float>(), 0, out.ptr(), workspace.ptr(), small_gpu, nullptr);
+  tuned::sum(static_cast<const float*>(), 0, out.ptr(), workspace.ptr(), small_gpu, nullptr);
   EXPECT_EQ(on_host(out)[0], 0);
 }
 
@@ -791,7 +791,7 @@ TEST(SimTunedCall, IsOneLaunchThatNeitherAllocatesNorWaits) {
   const Buffer<float> out(1);
   const auto in = zeros<float>(50000);
   const sim::Shape first = sim::watch_enqueue([&] {
-    tuned::sum(GlobalPtr<const float>(in.ptr()), 50000, out.ptr(), workspace.ptr(), small_gpu, nullptr);
+    tuned::sum(static_cast<const float*>(in.ptr()), 50000, out.ptr(), workspace.ptr(), small_gpu, nullptr);
   }).first_launch;
   EXPECT_EQ(first.grid, tuned::Reduction<float>(50000, small_gpu).shape().grid);
   sim::synchronize({});
@@ -807,7 +807,7 @@ TEST(SimTunedCall, GivesTheSameBitsInEveryOrder) {
   for (const Order order : all_orders)
     for (const unsigned seed : {1, 2, 3}) {
       sim::set_schedule(order, seed);
-      tuned::sum(GlobalPtr<const float>(in.ptr()), values.size(), out.ptr(), workspace.ptr(), small_gpu, nullptr);
+      tuned::sum(static_cast<const float*>(in.ptr()), values.size(), out.ptr(), workspace.ptr(), small_gpu, nullptr);
       results.push_back(on_host(out)[0]);
     }
   sim::set_schedule(Order::forward);

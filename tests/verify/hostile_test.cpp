@@ -76,7 +76,8 @@ constexpr std::size_t grid = 5;
 
 /// The block's sum, in thread 0.
 __device__ float block_sum(float sum) {
-  const SharedPtr<float> sums = shared_memory<float>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  float* const sums = reinterpret_cast<float*>(raw);
   const unsigned t = threadIdx.x;
   sums[t] = sum;
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
@@ -86,7 +87,7 @@ __device__ float block_sum(float sum) {
   return t == 0 ? sums[0] : 0;
 }
 
-__device__ float grid_stride_sum(GlobalPtr<const float> in, std::size_t n) {
+__device__ float grid_stride_sum(const float* in, std::size_t n) {
   float sum = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
        i += std::size_t{blockDim.x} * gridDim.x)
@@ -94,20 +95,20 @@ __device__ float grid_stride_sum(GlobalPtr<const float> in, std::size_t n) {
   return sum;
 }
 
-__global__ void block_sums(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n) {
+__global__ void block_sums(const float* in, float* partials, std::size_t n) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-__global__ void add_partials(GlobalPtr<const float> partials, GlobalPtr<float> out, std::size_t count) {
+__global__ void add_partials(const float* partials, float* out, std::size_t count) {
   float sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += partials[i];
   out[0] = sum;
 }
 
 /// By one thread of each block: the last of them adds up the blocks' sums. Whether it was the last.
-__device__ bool finish_as_last(float sum, GlobalPtr<float> out, GlobalPtr<float> partials,
-                               GlobalPtr<unsigned> arrived) {
+__device__ bool finish_as_last(float sum, float* out, float* partials,
+                               unsigned* arrived) {
   partials[blockIdx.x] = sum;
   __threadfence();
   if (atomicAdd(arrived, 1u) != gridDim.x - 1) return false;
@@ -130,8 +131,8 @@ PlanInfo two_launches_info(std::size_t n) { return info_for(n, grid * sizeof(flo
 template <auto kernel>
 std::unique_ptr<Plan> two_launches(PlanInfo info, std::size_t n, const Buffer<float>& partials) {
   return plan_of(info, [=](void* in, void* out, Stream stream) {
-    launch<kernel>({grid, block, block * sizeof(float), stream}, global<const float>(in, n), partials.ptr(), n);
-    launch<add_partials>({1, 1, 0, stream}, GlobalPtr<const float>(partials.ptr()), global<float>(out, 1), grid);
+    launch<kernel>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in), partials.ptr(), n);
+    launch<add_partials>({1, 1, 0, stream}, static_cast<const float*>(partials.ptr()), static_cast<float*>(out), grid);
   });
 }
 template <auto kernel>
@@ -144,9 +145,9 @@ TEST(Hostile, a_sound_twin_passes) { expect_sound(variant("sound", prepare<block
 // ---- what size decides
 
 /// By 16 bytes wherever the input begins, from 2^17 elements on.
-__global__ void vectors_at_size(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n) {
+__global__ void vectors_at_size(const float* in, float* partials, std::size_t n) {
   const std::size_t vectors = n >= (1 << 17) ? n / 4 : 0;
-  const GlobalPtr<const float4> all = pointer_cast<const float4>(in);
+  const float4* const all = reinterpret_cast<const float4*>(in);
   float sum = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < vectors;
        i += std::size_t{blockDim.x} * gridDim.x) {
@@ -161,7 +162,7 @@ TEST(Hostile, loads_vectors_wherever_a_large_input_begins) {
 }
 
 /// Between 50,000 and 2^20 elements whole fours alone.
-__global__ void loses_a_tail_in_between(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n) {
+__global__ void loses_a_tail_in_between(const float* in, float* partials, std::size_t n) {
   const float sum = block_sum(grid_stride_sum(in, n > 50000 && n < (1 << 20) ? n / 4 * 4 : n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
@@ -172,8 +173,8 @@ TEST(Hostile, loses_a_tail_of_middle_sizes) {
 // ---- what the order of blocks decides
 
 /// The last block adds up the partial results in a balanced tree; `by_arrival` in the order in which they came.
-__global__ void tree_of_partials(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n,
-                                 GlobalPtr<float> partials, GlobalPtr<unsigned> counters, bool by_arrival) {
+__global__ void tree_of_partials(const float* in, float* out, std::size_t n,
+                                 float* partials, unsigned* counters, bool by_arrival) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   const unsigned place = by_arrival ? atomicAdd(&counters[0], 1u) : blockIdx.x;
@@ -193,8 +194,8 @@ std::unique_ptr<Plan> prepare_tree(const Problem& p, bool by_arrival) {
   const Buffer<unsigned> counters(2);
   return plan_of(info_for(p.n, partials.bytes() + counters.bytes()), [=, n = p.n](void* in, void* out, Stream stream) {
     zero(counters.ptr(), 2, stream);
-    launch<tree_of_partials>({grid, block, block * sizeof(float), stream}, global<const float>(in, n),
-                             global<float>(out, 1), n, partials.ptr(), counters.ptr(), by_arrival);
+    launch<tree_of_partials>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                             static_cast<float*>(out), n, partials.ptr(), counters.ptr(), by_arrival);
   });
 }
 TEST(Hostile, adds_partial_results_in_a_tree_by_their_arrival) {
@@ -208,9 +209,9 @@ TEST(Hostile, adds_partial_results_in_a_tree_by_their_arrival) {
 constexpr std::size_t claimed_tile = 4096;
 
 /// Blocks claim tiles by a counter, so who adds up which differs from call to call.
-__global__ void claimed_tiles(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n,
-                              GlobalPtr<unsigned> next) {
-  const SharedPtr<unsigned> tile = shared_array<unsigned, 1>();
+__global__ void claimed_tiles(const float* in, float* partials, std::size_t n,
+                              unsigned* next) {
+  __shared__ unsigned tile[1];
   float sum = 0;
   for (;;) {
     if (threadIdx.x == 0) tile[0] = atomicAdd(next, 1u);
@@ -232,9 +233,9 @@ TEST(Hostile, claims_tiles_and_declares_fixed_bits) {
     info.longest_chain = ceil_div(n, block) + 6 + grid + 4;
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       zero(next.ptr(), 1, stream);
-      launch<claimed_tiles>({grid, block, block * sizeof(float), stream}, global<const float>(in, n), partials.ptr(), n,
+      launch<claimed_tiles>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in), partials.ptr(), n,
                             next.ptr());
-      launch<add_partials>({1, 1, 0, stream}, GlobalPtr<const float>(partials.ptr()), global<float>(out, 1), grid);
+      launch<add_partials>({1, 1, 0, stream}, static_cast<const float*>(partials.ptr()), static_cast<float*>(out), grid);
     });
   });
   expect_rejected(v, "differ in bits");
@@ -245,8 +246,8 @@ TEST(Hostile, claims_tiles_and_declares_fixed_bits) {
 // ---- what many calls decide
 
 /// The counters of a ring are used in turn, and never again zeroed.
-__global__ void ring(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
-                     GlobalPtr<unsigned> counters, unsigned places) {
+__global__ void ring(const float* in, float* out, std::size_t n, float* partials,
+                     unsigned* counters, unsigned places) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   const unsigned call = load_acquire(&counters[places]);
@@ -259,8 +260,8 @@ TEST(Hostile, comes_round_a_ring_of_counters) {
       const Buffer<unsigned> counters = zeroed_buffer<unsigned>(places + 1);
       return plan_of(info_for(p.n, partials.bytes() + counters.bytes()),
                      [=, n = p.n](void* in, void* out, Stream stream) {
-                       launch<ring>({grid, block, block * sizeof(float), stream}, global<const float>(in, n),
-                                    global<float>(out, 1), n, partials.ptr(), counters.ptr(), places);
+                       launch<ring>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                                    static_cast<float*>(out), n, partials.ptr(), counters.ptr(), places);
                      });
     });
     v.persistent_state = "counters, each used once";
@@ -270,8 +271,8 @@ TEST(Hostile, comes_round_a_ring_of_counters) {
 
 /// The block that draws the last ticket of its call is the last. Tickets are never given back: after 2^32 of them, no
 /// multiple of 5, another block is.
-__global__ void draws_tickets(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
-                              GlobalPtr<unsigned> tickets) {
+__global__ void draws_tickets(const float* in, float* out, std::size_t n, float* partials,
+                              unsigned* tickets) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   partials[blockIdx.x] = sum;
@@ -290,8 +291,8 @@ TEST(Hostile, draws_tickets_until_they_wrap) {
       PlanInfo info = info_for(p.n, partials.bytes() + tickets.bytes());
       info.grid_blocks = blocks;
       return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
-        launch<draws_tickets>({blocks, block, block * sizeof(float), stream}, global<const float>(in, n),
-                              global<float>(out, 1), n, partials.ptr(), tickets.ptr());
+        launch<draws_tickets>({blocks, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                              static_cast<float*>(out), n, partials.ptr(), tickets.ptr());
       });
     });
     v.persistent_state = "the number of tickets";
@@ -323,8 +324,8 @@ TEST(Hostile, shares_its_workspace_among_all_plans) {
 }
 
 /// The last block zeroes the counter for the next call.
-__global__ void last_block(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
-                           GlobalPtr<unsigned> arrived) {
+__global__ void last_block(const float* in, float* out, std::size_t n, float* partials,
+                           unsigned* arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   if (finish_as_last(sum, out, partials, arrived)) arrived[0] = 0;
@@ -334,8 +335,8 @@ TEST(Hostile, leaves_state_between_calls_that_it_does_not_declare) {
     const Buffer<float> partials(grid);
     const Buffer<unsigned> arrived = zeroed_buffer<unsigned>(1);
     return plan_of(info_for(p.n, partials.bytes() + arrived.bytes()), [=, n = p.n](void* in, void* out, Stream stream) {
-      launch<last_block>({grid, block, block * sizeof(float), stream}, global<const float>(in, n),
-                         global<float>(out, 1), n, partials.ptr(), arrived.ptr());
+      launch<last_block>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                         static_cast<float*>(out), n, partials.ptr(), arrived.ptr());
     });
   });
   expect_rejected(v, "declares as its persistent_state", Tier::quick);
@@ -344,7 +345,7 @@ TEST(Hostile, leaves_state_between_calls_that_it_does_not_declare) {
 }
 
 /// One element is another while the kernel runs.
-__global__ void borrows_its_input(GlobalPtr<float> in, GlobalPtr<float> partials, std::size_t n) {
+__global__ void borrows_its_input(float* in, float* partials, std::size_t n) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   partials[blockIdx.x] = sum;
@@ -359,9 +360,9 @@ TEST(Hostile, writes_to_its_input_and_puts_it_back) {
                             const Buffer<float> partials(grid);
                             return plan_of(two_launches_info(p.n), [=, n = p.n](void* in, void* out, Stream stream) {
                               launch<borrows_its_input>({grid, block, block * sizeof(float), stream},
-                                                        global<float>(in, n), partials.ptr(), n);
-                              launch<add_partials>({1, 1, 0, stream}, GlobalPtr<const float>(partials.ptr()),
-                                                   global<float>(out, 1), grid);
+                                                        static_cast<float*>(in), partials.ptr(), n);
+                              launch<add_partials>({1, 1, 0, stream}, static_cast<const float*>(partials.ptr()),
+                                                   static_cast<float*>(out), grid);
                             });
                           }),
                   "changed its input", Tier::quick);
@@ -375,8 +376,9 @@ __device__ float truncated_sum(float a, float b) {
   const auto rounded = static_cast<float>(sum);
   return std::abs(rounded) > std::abs(sum) ? std::nextafter(rounded, 0.0f) : rounded;
 }
-__global__ void truncates(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n) {
-  const SharedPtr<float> sums = shared_memory<float>();
+__global__ void truncates(const float* in, float* partials, std::size_t n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  float* const sums = reinterpret_cast<float*>(raw);
   const unsigned t = threadIdx.x;
   sums[t] = grid_stride_sum(in, n);
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
@@ -392,7 +394,7 @@ TEST(Hostile, truncates_in_place_of_rounding) {
 enum class Loss { below, above, infinities };
 /// `below`: drops what it takes for noise. `above`: scales all down and up again. `infinities`: counts them in 3 bits.
 template <Loss loss>
-__global__ void loses(GlobalPtr<const float> in, GlobalPtr<float> partials, std::size_t n) {
+__global__ void loses(const float* in, float* partials, std::size_t n) {
   float sum = 0;
   unsigned infinities = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
@@ -429,10 +431,11 @@ TEST(Hostile, loses_numbers_at_the_ends_of_the_range) {
 
 /// One block adds bytes up in `Sum`, one thread each in `Own`.
 template <class Own, class Sum, class Out>
-__global__ void sum_of_bytes(GlobalPtr<const std::int8_t> in, GlobalPtr<Out> out, std::size_t n) {
+__global__ void sum_of_bytes(const std::int8_t* in, Out* out, std::size_t n) {
   Own own = 0;
   for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) own += static_cast<Own>(in[i]);
-  const SharedPtr<Own> sums = shared_memory<Own>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  Own* const sums = reinterpret_cast<Own*>(raw);
   sums[threadIdx.x] = own;
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -446,8 +449,8 @@ Variant of_bytes(Operation operation) {
   Variant v = variant("bytes", [](const Problem& p, const DeviceInfo&) {
     const PlanInfo info{.grid_blocks = 1, .block_threads = block, .longest_chain = ceil_div(p.n, block) + block};
     return plan_of(info, [n = p.n](void* in, void* out, Stream stream) {
-      launch<sum_of_bytes<Own, Sum, Out>>({1, block, block * sizeof(Own), stream}, global<const std::int8_t>(in, n),
-                                          global<Out>(out, 1), n);
+      launch<sum_of_bytes<Own, Sum, Out>>({1, block, block * sizeof(Own), stream}, static_cast<const std::int8_t*>(in),
+                                          static_cast<Out*>(out), n);
     });
   });
   v.operations = {operation};
@@ -464,7 +467,7 @@ TEST(Hostile, counts_bytes_in_too_narrow_a_type) {
 // ---- which GPU it is
 
 /// A block adds up a partial result of each of its threads, and of no more.
-__global__ void add_one_each(GlobalPtr<const float> partials, GlobalPtr<float> out, std::size_t count) {
+__global__ void add_one_each(const float* partials, float* out, std::size_t count) {
   const float sum = block_sum(threadIdx.x < count ? partials[threadIdx.x] : 0);
   if (threadIdx.x == 0) out[0] = sum;
 }
@@ -478,17 +481,17 @@ TEST(Hostile, has_more_blocks_than_a_block_has_threads) {
                             info.longest_chain = ceil_div(n, blocks * block) + 6 + 11;
                             return plan_of(info, [=](void* in, void* out, Stream stream) {
                               launch<block_sums>({blocks, block, block * sizeof(float), stream},
-                                                 global<const float>(in, n), partials.ptr(), n);
+                                                 static_cast<const float*>(in), partials.ptr(), n);
                               launch<add_one_each>({1, 1024, 1024 * sizeof(float), stream},
-                                                   GlobalPtr<const float>(partials.ptr()), global<float>(out, 1),
+                                                   static_cast<const float*>(partials.ptr()), static_cast<float*>(out),
                                                    blocks);
                             });
                           }),
                   "like=nvidia-b200", Tier::check, is_like_another);
 }
 
-__global__ void sum_by_grid_barrier(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n,
-                                    GlobalPtr<float> partials) {
+__global__ void sum_by_grid_barrier(const float* in, float* out, std::size_t n,
+                                    float* partials) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   grid_sync();
@@ -507,8 +510,8 @@ TEST(Hostile, takes_2048_threads_for_what_an_sm_holds) {
       info.grid_blocks = blocks;
       info.block_threads = 512;
       return plan_of(info, [=](void* in, void* out, Stream stream) {
-        launch_cooperative<sum_by_grid_barrier>({blocks, 512, 512 * sizeof(float), stream}, global<const float>(in, n),
-                                                global<float>(out, 1), n, partials.ptr());
+        launch_cooperative<sum_by_grid_barrier>({blocks, 512, 512 * sizeof(float), stream}, static_cast<const float*>(in),
+                                                static_cast<float*>(out), n, partials.ptr());
       });
     };
   };
@@ -518,7 +521,7 @@ TEST(Hostile, takes_2048_threads_for_what_an_sm_holds) {
 }
 
 /// A warp adds up by one instruction, which GPUs have from 8.0 on.
-__global__ void reduces_in_one_instruction(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out, std::size_t n) {
+__global__ void reduces_in_one_instruction(const unsigned* in, unsigned* out, std::size_t n) {
   unsigned sum = 0;
   for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) sum += in[i];
   sum = __reduce_add_sync(~0u, sum);
@@ -530,7 +533,7 @@ TEST(Hostile, uses_an_instruction_that_older_gpus_lack) {
       require_capability(gpu, capability);
       const PlanInfo info{.grid_blocks = 1, .block_threads = 32, .longest_chain = 0};
       return plan_of(info, [n = p.n](void* in, void* out, Stream stream) {
-        launch<reduces_in_one_instruction>({1, 32, 0, stream}, global<const unsigned>(in, n), global<unsigned>(out, 1),
+        launch<reduces_in_one_instruction>({1, 32, 0, stream}, static_cast<const unsigned*>(in), static_cast<unsigned*>(out),
                                            n);
       });
     });
@@ -551,9 +554,9 @@ TEST(Hostile, keeps_workspace_that_belongs_to_no_plan) {
     return [=, all = make()](const Problem& p, const DeviceInfo&) {
       const auto partials = shared ? all : make();
       return plan_of(info_for(p.n, 0), [=, n = p.n](void* in, void* out, Stream stream) {
-        launch<block_sums>({grid, block, block * sizeof(float), stream}, global<const float>(in, n),
-                           global<float>(partials->get(), grid), n);
-        launch<add_partials>({1, 1, 0, stream}, global<const float>(partials->get(), grid), global<float>(out, 1),
+        launch<block_sums>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                           static_cast<float*>(partials->get()), n);
+        launch<add_partials>({1, 1, 0, stream}, static_cast<const float*>(partials->get()), static_cast<float*>(out),
                              grid);
       });
     };
@@ -566,7 +569,7 @@ TEST(Hostile, keeps_workspace_that_belongs_to_no_plan) {
 // ---- how far an index counts
 
 template <class Index>
-__global__ void sums_by_index(GlobalPtr<const float> in, GlobalPtr<float> partials, Index n) {
+__global__ void sums_by_index(const float* in, float* partials, Index n) {
   const Index first = static_cast<Index>(blockIdx.x * blockDim.x + threadIdx.x);
   const Index stride = static_cast<Index>(gridDim.x * blockDim.x);
   float sum = 0;
@@ -584,10 +587,10 @@ Variant with_index(std::size_t steps) {
       return plan_of(two_launches_info(p.n),
                      [n = p.n, partials = Buffer<float>(grid)](void* in, void* out, Stream stream) {
                        launch<sums_by_index<Index>>({grid, block, block * sizeof(float), stream},
-                                                    global<const float>(in, n), partials.ptr(),
+                                                    static_cast<const float*>(in), partials.ptr(),
                                                     static_cast<Index>(n));
-                       launch<add_partials>({1, 1, 0, stream}, GlobalPtr<const float>(partials.ptr()),
-                                            global<float>(out, 1), grid);
+                       launch<add_partials>({1, 1, 0, stream}, static_cast<const float*>(partials.ptr()),
+                                            static_cast<float*>(out), grid);
                      });
     });
   };
@@ -599,9 +602,10 @@ TEST(Hostile, chooses_its_index_without_the_step_past_the_end) {
 }
 
 /// A sum of bytes by 16 at a time, whose index may be one of 32 bits that wraps in the step past the end.
-__global__ void wraps_at_2_to_31(GlobalPtr<const std::int8_t> in, GlobalPtr<int> out, std::size_t n, bool wraps) {
-  const SharedPtr<int> sums = shared_memory<int>();
-  const GlobalPtr<const uint4> vectors = pointer_cast<const uint4>(in);
+__global__ void wraps_at_2_to_31(const std::int8_t* in, int* out, std::size_t n, bool wraps) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  int* const sums = reinterpret_cast<int*>(raw);
+  const uint4* const vectors = reinterpret_cast<const uint4*>(in);
   int sum = 0;
   const auto add = [&](unsigned four) {
     for (int byte = 0; byte < 4; ++byte) sum += static_cast<std::int8_t>(four >> 8 * byte);
@@ -623,8 +627,8 @@ Variant of_many_bytes(bool wraps) {
   Variant v = variant("many-bytes", [=](const Problem& p, const DeviceInfo&) {
     const PlanInfo info{.grid_blocks = 1, .block_threads = block, .longest_chain = p.n};
     return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
-      launch<wraps_at_2_to_31>({1, block, block * sizeof(int), stream}, global<const std::int8_t>(in, n),
-                               global<int>(out, 1), n, wraps);
+      launch<wraps_at_2_to_31>({1, block, block * sizeof(int), stream}, static_cast<const std::int8_t*>(in),
+                               static_cast<int*>(out), n, wraps);
     });
   });
   v.types = {ElementType::i8};
@@ -656,8 +660,8 @@ TEST(Hostile, DISABLED_has_an_index_that_wraps_at_2_to_31) {
 enum class Cache { plain, read_only };
 /// The last block adds up the partial results, fenced, but maybe through the read-only cache.
 template <Cache cache>
-__global__ void last_block_by(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n,
-                              GlobalPtr<float> partials, GlobalPtr<unsigned> arrived) {
+__global__ void last_block_by(const float* in, float* out, std::size_t n,
+                              float* partials, unsigned* arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   partials[blockIdx.x] = sum;
@@ -687,7 +691,7 @@ std::unique_ptr<Plan> one_launch(const Problem& p, How how) {
     zero(partials.ptr(), grid, stream);
     Launch shape{grid, block, block * sizeof(float), stream};
     shape.overlaps = how.overlaps;
-    launch<kernel>(shape, global<const float>(in, n), global<float>(out, 1), n, partials.ptr(), arrived.ptr());
+    launch<kernel>(shape, static_cast<const float*>(in), static_cast<float*>(out), n, partials.ptr(), arrived.ptr());
   });
 }
 TEST(Hostile, reads_through_the_read_only_cache_what_the_launch_wrote) {
@@ -700,8 +704,8 @@ TEST(Hostile, reads_through_the_read_only_cache_what_the_launch_wrote) {
 
 /// The same through `again`: the partial results by a pointer that promises that nobody writes there.
 template <class Again>
-__global__ void last_block_again(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n,
-                                 GlobalPtr<float> partials, GlobalPtr<unsigned> arrived, Again __restrict__ again) {
+__global__ void last_block_again(const float* in, float* out, std::size_t n,
+                                 float* partials, unsigned* arrived, Again __restrict__ again) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   partials[blockIdx.x] = sum;
@@ -721,20 +725,20 @@ TEST(Hostile, promises_that_nobody_writes_what_the_launch_writes) {
                      [=, n = p.n](void* in, void* out, Stream stream) {
                        zero(arrived.ptr(), 1, stream);
                        launch<last_block_again<Again>>({grid, block, block * sizeof(float), stream},
-                                                       global<const float>(in, n), global<float>(out, 1), n,
+                                                       static_cast<const float*>(in), static_cast<float*>(out), n,
                                                        partials.ptr(), arrived.ptr(), partials.ptr());
                      });
     });
   };
-  expect_sound(of(GlobalPtr<float>()));
-  expect_rejected(of(GlobalPtr<const float>()), "a parameter that is a pointer to const", Tier::quick);
+  expect_sound(of(static_cast<float*>()));
+  expect_rejected(of(static_cast<const float*>()), "a parameter that is a pointer to const", Tier::quick);
 }
 
 /// All blocks add to one number, and the last one reads it. Without a fence before the count it may miss what others
 /// added. It looks by a load, or by adding nothing.
 template <bool fenced, bool loads>
-__global__ void one_total(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> total,
-                          GlobalPtr<unsigned> arrived) {
+__global__ void one_total(const float* in, float* out, std::size_t n, float* total,
+                          unsigned* arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   atomicAdd(total, sum);
@@ -757,8 +761,8 @@ TEST(Hostile, counts_its_blocks_before_what_they_added_is_there) {
 }
 
 template <bool late>
-__global__ void overlapping(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
-                            GlobalPtr<unsigned> arrived) {
+__global__ void overlapping(const float* in, float* out, std::size_t n, float* partials,
+                            unsigned* arrived) {
   if (!late) wait_for_previous_kernel();
   const float sum = block_sum(grid_stride_sum(in, n));
   if (late) wait_for_previous_kernel();
@@ -776,8 +780,8 @@ TEST(Hostile, touches_memory_before_the_previous_kernel_is_done) {
 }
 
 /// Block 0 waits for the others, but not for ever.
-__global__ void gives_up(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t n, GlobalPtr<float> partials,
-                         GlobalPtr<unsigned> arrived) {
+__global__ void gives_up(const float* in, float* out, std::size_t n, float* partials,
+                         unsigned* arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
   if (threadIdx.x != 0) return;
   store_relaxed(partials + blockIdx.x, sum);

@@ -130,8 +130,9 @@ __device__ T loaded(T x, Flaw flaw) {
 
 /// Grid stride, a tree in shared memory whose last warp is unrolled, a partial result for each block.
 template <class T, class Load>
-__global__ void block_sums(GlobalPtr<T> in, GlobalPtr<T> out, std::size_t n, Flaw flaw) {
-  const SharedPtr<T> sums = shared_memory<T>();
+__global__ void block_sums(T* in, T* out, std::size_t n, Flaw flaw) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* const sums = reinterpret_cast<T*>(raw);
   const unsigned t = threadIdx.x;
   const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
   std::size_t end = n;
@@ -179,7 +180,7 @@ __global__ void block_sums(GlobalPtr<T> in, GlobalPtr<T> out, std::size_t n, Fla
 
 /// Thread 0 of one block adds up the partial results. `calls` counts calls of this plan.
 template <class T>
-__global__ void finish(GlobalPtr<const T> partials, std::size_t count, GlobalPtr<T> out, GlobalPtr<unsigned> calls,
+__global__ void finish(const T* partials, std::size_t count, T* out, unsigned* calls,
                        std::size_t places, Flaw flaw) {
   if (threadIdx.x != 0) return;
   if (flaw == Flaw::does_nothing) return;
@@ -206,9 +207,10 @@ __global__ void finish(GlobalPtr<const T> partials, std::size_t count, GlobalPtr
 
 /// The last block to arrive adds up the partial results.
 template <class T, class Load>
-__global__ void last_block(GlobalPtr<const T> in, GlobalPtr<T> partials, GlobalPtr<unsigned> counter, GlobalPtr<T> out,
+__global__ void last_block(const T* in, T* partials, unsigned* counter, T* out,
                            std::size_t n, Flaw flaw) {
-  const SharedPtr<T> sums = shared_memory<T>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* const sums = reinterpret_cast<T*>(raw);
   const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
   T sum = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
@@ -273,10 +275,10 @@ std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Se
       if (flaw == Flaw::writes_before_the_output) out = static_cast<T*>(out) - 1;
       const Launch shape{grid, block, block * sizeof(T), stream};
       const bool remembered = flaw == Flaw::remembers_by_address && std::exchange(*first_input, in) == in;
-      if (!remembered) launch<block_sums<T, Load>>(shape, global<T>(in, n), partials.ptr(), n, flaw);
+      if (!remembered) launch<block_sums<T, Load>>(shape, static_cast<T*>(in), partials.ptr(), n, flaw);
       const std::size_t count = broken_plan ? 0 : grid;
-      launch<finish<T>>(Launch{1, 32, 0, stream}, GlobalPtr<const T>(partials.ptr()), count,
-                        global<T>(out, flaw == Flaw::writes_before_the_output ? 2 : places), calls.ptr(),
+      launch<finish<T>>(Launch{1, 32, 0, stream}, static_cast<const T*>(partials.ptr()), count,
+                        static_cast<T*>(out), calls.ptr(),
                         flaw == Flaw::writes_before_the_output ? 2 : places, flaw);
     });
   });
@@ -284,8 +286,8 @@ std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Se
 
 /// Adds up the input unless it did in the call of this number.
 template <class T, class Load>
-__global__ void sum_unless_seen(GlobalPtr<const T> in, std::size_t n, unsigned number, GlobalPtr<unsigned> seen,
-                                GlobalPtr<T> kept, GlobalPtr<T> out) {
+__global__ void sum_unless_seen(const T* in, std::size_t n, unsigned number, unsigned* seen,
+                                T* kept, T* out) {
   if (threadIdx.x != 0) return;
   if (seen[0] != number) {
     T sum = 0;
@@ -307,15 +309,15 @@ std::unique_ptr<Plan> prepare_counted_by_host(Flaw, const Problem& p, const Sett
     copy_to_host<unsigned>(none.data(), seen.ptr(), 1, Stream{});
     const PlanInfo info{1, 32, n, kept.bytes() + seen.bytes()};
     return plan_of(info, [=, calls = std::make_shared<unsigned>(0)](void* in, void* out, Stream s) {
-      launch<sum_unless_seen<T, Load>>(Launch{1, 32, 0, s}, global<const T>(in, n), n, ++*calls, seen.ptr(), kept.ptr(),
-                                       global<T>(out, 1));
+      launch<sum_unless_seen<T, Load>>(Launch{1, 32, 0, s}, static_cast<const T*>(in), n, ++*calls, seen.ptr(), kept.ptr(),
+                                       static_cast<T*>(out));
     });
   });
 }
 
 /// Adds up the partial results in a tree that loses some unless their number is a power of two.
 template <class T>
-__global__ void fold_partials(GlobalPtr<T> partials, unsigned count, GlobalPtr<T> out) {
+__global__ void fold_partials(T* partials, unsigned count, T* out) {
   for (unsigned distance = count / 2; distance > 0; distance /= 2) {
     if (threadIdx.x < distance) partials[threadIdx.x] += partials[threadIdx.x + distance];
     __syncthreads();
@@ -329,17 +331,18 @@ std::unique_ptr<Plan> prepare_two_blocks_per_sm(const Problem& p, const Settings
     const Buffer<T> partials(grid);
     const PlanInfo info{grid, 64, ceil_div(n, grid * 64) + 6 + std::bit_width(grid), partials.bytes()};
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      launch<block_sums<T, Load>>(Launch{grid, 64, 64 * sizeof(T), stream}, global<T>(in, n), partials.ptr(), n,
+      launch<block_sums<T, Load>>(Launch{grid, 64, 64 * sizeof(T), stream}, static_cast<T*>(in), partials.ptr(), n,
                                   Flaw::none);
       launch<fold_partials<T>>(Launch{1, 64, 0, stream}, partials.ptr(), static_cast<unsigned>(grid),
-                               global<T>(out, 1));
+                               static_cast<T*>(out));
     });
   });
 }
 
 /// Sums of f32 in f64.
-__global__ void wide_block_sums(GlobalPtr<const float> in, GlobalPtr<double> out, std::size_t n) {
-  const SharedPtr<double> sums = shared_memory<double>();
+__global__ void wide_block_sums(const float* in, double* out, std::size_t n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  double* const sums = reinterpret_cast<double*>(raw);
   const unsigned t = threadIdx.x;
   double sum = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + t; i < n; i += std::size_t{blockDim.x} * gridDim.x)
@@ -352,7 +355,7 @@ __global__ void wide_block_sums(GlobalPtr<const float> in, GlobalPtr<double> out
   if (t == 0) out[blockIdx.x] = sums[0];
 }
 
-__global__ void wide_finish(GlobalPtr<const double> partials, GlobalPtr<float> out, unsigned count) {
+__global__ void wide_finish(const double* partials, float* out, unsigned count) {
   double sum = 0;
   for (unsigned i = 0; i < count; ++i) sum += partials[i];
   out[0] = static_cast<float>(sum);
@@ -364,15 +367,15 @@ std::unique_ptr<Plan> prepare_wide(std::size_t (*chain)(std::size_t n), const Pr
   const std::size_t n = p.n;
   const Buffer<double> partials(grid);
   return plan_of({grid, block, chain(n), partials.bytes()}, [=](void* in, void* out, Stream stream) {
-    launch<wide_block_sums>(Launch{grid, block, block * sizeof(double), stream}, global<const float>(in, n),
+    launch<wide_block_sums>(Launch{grid, block, block * sizeof(double), stream}, static_cast<const float*>(in),
                             partials.ptr(), n);
-    launch<wide_finish>(Launch{1, 1, 0, stream}, GlobalPtr<const double>(partials.ptr()), global<float>(out, 1), grid);
+    launch<wide_finish>(Launch{1, 1, 0, stream}, static_cast<const double*>(partials.ptr()), static_cast<float*>(out), grid);
   });
 }
 
 /// Every thread adds what it loaded to the result.
 template <class T, class Load>
-__global__ void add_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void add_all(const T* in, T* out, std::size_t n) {
   T sum = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
        i += std::size_t{blockDim.x} * gridDim.x)
@@ -388,8 +391,8 @@ std::unique_ptr<Plan> prepare_atomic(const Problem& p, const Settings&, const De
                         .longest_chain = ceil_div(n, threads) + std::min(n, threads),
                         .flushes_subnormals = true};
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      zero(global<T>(out, 1), 1, stream);
-      launch<add_all<T, Load>>(Launch{4, 64, 0, stream}, global<const T>(in, n), global<T>(out, 1), n);
+      zero(static_cast<T*>(out), 1, stream);
+      launch<add_all<T, Load>>(Launch{4, 64, 0, stream}, static_cast<const T*>(in), static_cast<T*>(out), n);
     });
   });
 }
@@ -409,7 +412,7 @@ std::unique_ptr<Plan> prepare_host_part(Flaw flaw, const Problem& p, const Setti
     return plan_of(
         info,
         [=](void* in, void*, Stream stream) {
-          launch<block_sums<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, global<T>(in, n), partials->ptr(),
+          launch<block_sums<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, static_cast<T*>(in), partials->ptr(),
                                       n, Flaw::none);
         },
         [=](void* result, Stream stream) {
@@ -433,9 +436,9 @@ std::unique_ptr<Plan> prepare_last_block(Flaw flaw, const Problem& p, const Sett
     copy_to_host<unsigned>(none.data(), counter.ptr(), 1, Stream{});  // the counter is 0 when the plan is made
     return plan_of({grid, block, ceil_div(n, grid * block) + block + grid, partials.bytes() + counter.bytes()},
                    [=](void* in, void* out, Stream stream) {
-                     zero(global<T>(out, 1), 1, stream);
-                     launch<last_block<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
-                                                 partials.ptr(), counter.ptr(), global<T>(out, 1), n, flaw);
+                     zero(static_cast<T*>(out), 1, stream);
+                     launch<last_block<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, static_cast<const T*>(in),
+                                                 partials.ptr(), counter.ptr(), static_cast<T*>(out), n, flaw);
                    });
   });
 }

@@ -114,17 +114,17 @@ class HostBuffer {
 };
 
 template <class T>
-GlobalPtr<T> global(void* p, std::size_t) {
+T* global(void* p, std::size_t) {
   return static_cast<T*>(p);
 }
 
 template <class T>
-void zero(GlobalPtr<T> p, std::size_t count, Stream s) {
+void zero(T* p, std::size_t count, Stream s) {
   check(cudaMemsetAsync(p, 0, count * sizeof(T), native(s)), "zeroing");
 }
 
 template <class T>
-void copy_to_host(T* dst, GlobalPtr<const T> src, std::size_t count, Stream s) {
+void copy_to_host(T* dst, const T* src, std::size_t count, Stream s) {
   check(cudaMemcpyAsync(dst, src, count * sizeof(T), cudaMemcpyDeviceToHost, native(s)), "copy to the host");
   check(cudaStreamSynchronize(native(s)), "waiting for the stream");
 }

@@ -22,34 +22,6 @@
 namespace reductio::device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-template <class T>
-using GlobalPtr = T*;
-template <class T>
-using SharedPtr = T*;
-using Subscript = std::size_t;
-
-template <class T>
-__device__ SharedPtr<T> shared_memory() {
-  // One untyped array: `extern __shared__ T x[]` of two types would be two declarations of one symbol.
-  extern __shared__ __align__(16) unsigned char reductio_dynamic_shared_memory[];
-  return reinterpret_cast<T*>(reductio_dynamic_shared_memory);
-}
-
-template <class T, std::size_t N, int Which = 0>
-__device__ SharedPtr<T> shared_array() {
-  __shared__ __align__(16) T array[N];
-  return array;
-}
-
-template <class U, class T>
-__host__ __device__ U* pointer_cast(T* p) {
-  return reinterpret_cast<U*>(p);
-}
-template <class T>
-__host__ __device__ std::uintptr_t address_of(T* p) {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
-
 // CUDA has this for unsigned long long alone.
 using ::atomicAdd;
 __device__ inline std::size_t atomicAdd(std::size_t* p, std::size_t value) {

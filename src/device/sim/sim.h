@@ -1,6 +1,6 @@
 #pragma once
 /// The simulated side of device.h: a small GPU (6 SMs) that runs every CUDA thread as a fiber on one OS thread, and
-/// checks what a GPU does not: accesses outside a view, an allocation or the block's shared memory; reads of what
+/// checks what a GPU does not: accesses outside what the kernel was given, or the block's shared arrays; reads of what
 /// nobody wrote; memory released too early; two threads, of one block or two, that touch a word, one of them writing,
 /// with nothing between that orders them (docs/memory_model.md), so also missing fences; barriers and warp operations
 /// that not all threads reach; waits that never end. It is a checker and never a clock: it reports no times.
@@ -13,10 +13,11 @@
 ///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
 ///     they look again at what they polled, and in the random order also at atomics, fences and atomic loads.
 ///   - Stores torn in two, __launch_bounds__, registers, and time.
-/// Stricter than CUDA: a kernel's parameter GlobalPtr<const T> promises that the launch does not write there, as if all
-/// were __restrict__. Reaching one barrier from two source lines is a fault. Threads of several warps, or at several
-/// lines, that store one value to one place race. __activemask names the caller alone. A shared_array that two lines
-/// ask for by one name is a fault. assert() is checked also where NDEBUG is defined.
+///   - That a `const T* __restrict__` is not written through another pointer; stores that the compiler removes, since
+///     another follows; whether a copy of a struct of the kernel's own is aligned.
+/// Stricter than CUDA: reaching one barrier from two places in the source is a fault. Threads of several warps, or at
+/// several places, that store one value race. __activemask names the caller alone. assert() is checked also where NDEBUG
+/// is defined.
 ///
 /// A lock lets one OS thread at a time run simulated work: the one that waits for a stream. Streams are queues whose
 /// work starts only when the host waits for that stream, so work on the wrong stream is missing from the result.
@@ -67,34 +68,6 @@ namespace reductio::device {
 inline namespace on_sim {
 
 inline constexpr DeviceKind device_kind = DeviceKind::sim;
-
-template <class T>
-using GlobalPtr = T*;
-template <class T>
-using SharedPtr = T*;
-using Subscript = std::size_t;
-template <class T>
-T* shared_memory() {
-  extern __shared__ __align__(16) unsigned char raw[];
-  return reinterpret_cast<T*>(raw);
-}
-template <class T, std::size_t N, int Which = 0>
-T* shared_array() {
-  __shared__ __align__(16) T array[N];
-  return array;
-}
-template <class U, class T>
-U* pointer_cast(T* p) {
-  return reinterpret_cast<U*>(p);
-}
-template <class T>
-std::uintptr_t address_of(T* p) {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
-template <class T>
-T* global(void* p, std::size_t) {
-  return static_cast<T*>(p);
-}
 
 }  // namespace on_sim
 }  // namespace reductio::device

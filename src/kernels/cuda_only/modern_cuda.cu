@@ -84,7 +84,7 @@ struct Vectors {
 template <class T>
 __device__ Vectors<T> as_vectors(const T* in, std::int64_t n) {
   constexpr std::int64_t lanes = Vector<T>::lanes;
-  const std::int64_t to_boundary = static_cast<std::int64_t>(-address_of(in) % 16 / sizeof(T));
+  const std::int64_t to_boundary = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(in) % 16 / sizeof(T));
   const std::int64_t head = min(to_boundary, n), whole = (n - head) / lanes;
   return {reinterpret_cast<const Vector<T>*>(in + head), head, whole, head + whole * lanes};
 }
@@ -202,7 +202,8 @@ __global__ void __launch_bounds__(most_threads, 1) bulk_copy(const T* in, T* par
 #if __CUDA_ARCH__ >= 900
   constexpr std::int64_t tile = tile_bytes / 16;  // vectors
   __shared__ CopyBarrier arrived[stages];
-  Vector<T>* const room = shared_memory<Vector<T>>();
+  extern __shared__ __align__(16) unsigned char raw[];
+  Vector<T>* const room = reinterpret_cast<Vector<T>*>(raw);
   const Vectors<T> vectors = as_vectors(in, n);
   const std::int64_t tiles = (vectors.whole + tile - 1) / tile;
 
@@ -272,11 +273,11 @@ std::unique_ptr<Plan> prepare_cluster(const Problem& p, const Settings& s, const
       config.stream = native(stream);
       config.attrs = &size;
       config.numAttrs = 1;
-      T* const sums = clusters == 1 ? global<T>(out, 1) : partials.ptr();
-      check_launch(cudaLaunchKernelEx(&config, cluster<T>, global<const T>(in, n), sums, static_cast<std::int64_t>(n)),
+      T* const sums = clusters == 1 ? static_cast<T*>(out) : partials.ptr();
+      check_launch(cudaLaunchKernelEx(&config, cluster<T>, static_cast<const T*>(in), sums, static_cast<std::int64_t>(n)),
                    "launch of clusters");
       if (clusters > 1)
-        launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), global<T>(out, 1),
+        launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out),
                                  static_cast<unsigned>(clusters));
     });
   });
@@ -293,9 +294,9 @@ std::unique_ptr<Plan> prepare_bulk_copy(const Problem& p, const Settings& s, con
     info.longest_chain = chain(ceil_div(n, grid * tile * lanes) * ceil_div(tile, block), lanes, grid, block);
     info.workspace_bytes = partials.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      launch<bulk_copy<T>>({grid, block, stages * tile_bytes, stream}, global<const T>(in, n), partials.ptr(),
+      launch<bulk_copy<T>>({grid, block, stages * tile_bytes, stream}, static_cast<const T*>(in), partials.ptr(),
                            static_cast<std::int64_t>(n));
-      launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), global<T>(out, 1), static_cast<unsigned>(grid));
+      launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out), static_cast<unsigned>(grid));
     });
   });
 }

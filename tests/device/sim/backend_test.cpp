@@ -72,12 +72,12 @@ TEST_F(SimBackend, ChecksCopiesAndFills) {
 
 TEST_F(SimBackend, ViewsLieInOneAllocation) {
   const DeviceMemory a(*device, 64);
-  EXPECT_NO_THROW(global<float>(a.get(), 16));
-  EXPECT_NO_THROW(global<float>(a.bytes_at(64), 0));
-  EXPECT_THROW(global<float>(a.get(), 17), Fault);
-  EXPECT_THROW(global<float>(a.bytes_at(64), 1), Fault);
+  EXPECT_NO_THROW(static_cast<float*>(a.get()));
+  EXPECT_NO_THROW(static_cast<float*>(a.bytes_at(64)));
+  EXPECT_THROW(static_cast<float*>(a.get()), Fault);
+  EXPECT_THROW(static_cast<float*>(a.bytes_at(64)), Fault);
   try {
-    global<double>(a.bytes_at(4), 1);
+    static_cast<double*>(a.bytes_at(4));
     FAIL() << "no fault";
   } catch (const Fault& f) {
     EXPECT_EQ(f.kind, FaultKind::misaligned) << f.what();
@@ -87,7 +87,7 @@ TEST_F(SimBackend, ViewsLieInOneAllocation) {
 // Host code is in no kernel that could be named.
 TEST_F(SimBackend, WhatHostCodeAsksForInVainNamesItsLine) {
   const DeviceMemory a(*device, 64);
-  const auto p = global<float>(a.get(), 16);
+  const auto p = static_cast<float*>(a.get());
   const auto expect_line = [](int line, const std::string& what, const auto& ask) {
     try {
       ask();
@@ -98,9 +98,9 @@ TEST_F(SimBackend, WhatHostCodeAsksForInVainNamesItsLine) {
       EXPECT_NE(said.find(wanted), std::string::npos) << said << "\nwanted: " << wanted;
     }
   };
-  expect_line(__LINE__, "global()", [&] { global<float>(a.get(), 17); });
-  expect_line(__LINE__, "global()", [&] { global<double>(a.bytes_at(4), 1); });
-  expect_line(__LINE__, "global()", [&] { global<float>(a.bytes_at(64), 1); });
+  expect_line(__LINE__, "global()", [&] { static_cast<float*>(a.get()); });
+  expect_line(__LINE__, "global()", [&] { static_cast<double*>(a.bytes_at(4)); });
+  expect_line(__LINE__, "global()", [&] { static_cast<float*>(a.bytes_at(64)); });
   expect_line(__LINE__, "zero()", [&] { zero(p, 17, {}); });
   float host[17];
   expect_line(__LINE__, "copy_to_host()", [&] { copy_to_host<float>(host, p, 17, {}); });
@@ -133,9 +133,9 @@ TEST_F(SimBackend, CopiesOfUnwrittenMemoryStayUnwritten) {
   const DeviceMemory a(*device, 32), b(*device, 32);
   device->fill(a.get(), 0, 16, {});
   device->copy_within(b.get(), a.get(), 32, {});
-  launch<add_one>({1, 4, 0, {}}, global<unsigned>(b.get(), 8));
+  launch<add_one>({1, 4, 0, {}}, static_cast<unsigned*>(b.get()));
   EXPECT_NO_THROW(device->synchronize({}));
-  launch<add_one>({1, 5, 0, {}}, global<unsigned>(b.get(), 8));
+  launch<add_one>({1, 5, 0, {}}, static_cast<unsigned*>(b.get()));
   try {
     device->synchronize({});
     FAIL() << "no fault";

@@ -11,8 +11,9 @@ class SimBarriers : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimBarriers, testing::ValuesIn(all_orders), order_name);
 
 template <class T>
-__global__ void tree(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
-  SharedPtr<T> s = shared_memory<T>();
+__global__ void tree(const T* in, T* out, std::size_t n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* s = reinterpret_cast<T*>(raw);
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   s[threadIdx.x] = i < n ? in[i] : T{0};
   __syncthreads();
@@ -28,7 +29,7 @@ T tree_sum(const std::vector<T>& values, unsigned block) {
   const auto in = on_device(values);
   const std::size_t n = values.size(), grid = ceil_div(n, block);
   const Buffer<T> out(grid);
-  run<tree<T>>(grid, block, block * sizeof(T), GlobalPtr<const T>(in.ptr()), out.ptr(), n);
+  run<tree<T>>(grid, block, block * sizeof(T), static_cast<const T*>(in.ptr()), out.ptr(), n);
   const auto partials = on_host(out);
   return std::accumulate(partials.begin(), partials.end(), T{0});
 }
@@ -45,7 +46,7 @@ TEST_P(SimBarriers, Tree) {
     }
 }
 
-__global__ void votes(GlobalPtr<int> out, unsigned who) {
+__global__ void votes(int* out, unsigned who) {
   const int first = __syncthreads_or(threadIdx.x == who);
   const int second = __syncthreads_or(0);
   if (threadIdx.x == 77) {
@@ -63,7 +64,7 @@ TEST_P(SimBarriers, BarrierWithPredicate) {
   EXPECT_EQ(on_host(out)[0], 0);
 }
 
-__global__ void rotates(GlobalPtr<unsigned> values, unsigned rounds) {
+__global__ void rotates(unsigned* values, unsigned rounds) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   for (unsigned r = 0; r < rounds; ++r) {
     const unsigned next = values[(i + 1) % n];
@@ -118,8 +119,9 @@ TEST_P(SimBarriers, BarriersOfTwoKinds) {
 }
 
 /// Thread `limit` and those above return; at once, or when the others wait already.
-__global__ void early_return(GlobalPtr<unsigned> out, unsigned limit, bool late) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void early_return(unsigned* out, unsigned limit, bool late) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   const unsigned t = threadIdx.x;
   if (late) __syncthreads();
   if (t >= limit) return;
@@ -163,7 +165,7 @@ TEST_P(SimBarriers, ThreadsThatReturnWithoutTheBarrierDoNotHoldItUp) {
   EXPECT_TRUE(says(f, "threads 64-95 have returned")) << f.what();
 }
 
-__global__ void barrier_against_shuffle(GlobalPtr<unsigned> out) {
+__global__ void barrier_against_shuffle(unsigned* out) {
   if (threadIdx.x % 32 < 16) __syncthreads();
   out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, threadIdx.x, 1);
 }

@@ -11,7 +11,7 @@ class SimFaults : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimFaults, testing::ValuesIn(all_orders), order_name);
 
 template <class T, unsigned Limit>
-__global__ void waits_elsewhere(GlobalPtr<T> out) {
+__global__ void waits_elsewhere(T* out) {
   if (blockIdx.x == 2 && threadIdx.x >= Limit)
     __syncthreads_or(0);
   else
@@ -34,7 +34,7 @@ struct Counted {
   static inline int alive = 0;
 };
 
-__global__ void holds_an_object(GlobalPtr<unsigned> out) {
+__global__ void holds_an_object(unsigned* out) {
   const Counted c;
   __syncthreads();
   out[blockIdx.x * 32 + threadIdx.x] = 1;
@@ -65,7 +65,7 @@ TEST_P(SimFaults, WhatAKernelThrowsArrives) {
   EXPECT_NO_THROW(run<nothing>(1, 32, 0));
 }
 
-__global__ void reads_behind(GlobalPtr<unsigned> out, bool from_build) {
+__global__ void reads_behind(unsigned* out, bool from_build) {
   out[0] = out[Subscript(1, from_build ? "../../src/kernels/mine.cu" : "/somewhere/else/mine.cu", 12)];
 }
 
@@ -87,7 +87,7 @@ unsigned too_deep(unsigned depth) {
   for (unsigned& x : const_cast<unsigned(&)[64]>(frame)) x = depth;
   return depth ? too_deep(depth - 1) + frame[depth % 64] : frame[0];
 }
-__global__ void overflows(GlobalPtr<unsigned> out) {
+__global__ void overflows(unsigned* out) {
   if (threadIdx.x == 4) out[0] = too_deep(100000);
 }
 

@@ -20,7 +20,7 @@ class SimIdioms : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimIdioms, testing::ValuesIn(all_orders), order_name);
 
 /// What each of the 64 threads found wrong.
-std::vector<unsigned> wrong_of(void (*start)(const Launch&, GlobalPtr<unsigned>)) {
+std::vector<unsigned> wrong_of(void (*start)(const Launch&, unsigned*)) {
   std::vector<unsigned> words(128);
   std::iota(words.begin() + 64, words.end(), 0u);
   const auto wrong = on_device(words);
@@ -42,7 +42,7 @@ TEST_P(SimIdioms, DoAsCudaSays) {
 
 // ---------------------------------------------------------------------------------------------------- faults
 
-__global__ void part_of_a_tile(GlobalPtr<unsigned> out) {
+__global__ void part_of_a_tile(unsigned* out) {
   const auto tile = cooperative_groups::tiled_partition<8>(cooperative_groups::this_thread_block());
   if (threadIdx.x != 11) out[threadIdx.x] = cooperative_groups::reduce(tile, 1u, cooperative_groups::plus<unsigned>());
 }
@@ -64,7 +64,7 @@ __global__ void votes_disagree() {
   else __all_sync(0xffffffffu, 1);
 }
 __global__ void vote_without_the_voter() { __ballot_sync(1u, 1); }
-__global__ void vote_of_the_absent(GlobalPtr<unsigned> out) {
+__global__ void vote_of_the_absent(unsigned* out) {
   if (threadIdx.x < 16) out[threadIdx.x] = __ballot_sync(0xffffffffu, 1);
 }
 
@@ -86,12 +86,12 @@ __global__ void matches_disagree() {
 }
 __global__ void match_without_the_matcher() { __match_any_sync(1u, 1); }
 /// Who has returned takes no part.
-__global__ void matches_of_those_who_stay(GlobalPtr<unsigned> out) {
+__global__ void matches_of_those_who_stay(unsigned* out) {
   if (threadIdx.x >= 4) return;
   int alike = 0;
   out[threadIdx.x] = __match_any_sync(0xffffffffu, threadIdx.x % 2) | __match_all_sync(0xffffffffu, 1, &alike) << 16;
 }
-__global__ void matches_in_part_of_a_warp(GlobalPtr<unsigned> out) {
+__global__ void matches_in_part_of_a_warp(unsigned* out) {
   int alike = 0;
   out[threadIdx.x] = __match_any_sync(0xffffffffu, threadIdx.x % 2) | __match_all_sync(0xffffffffu, 1, &alike) << 16;
 }
@@ -110,8 +110,8 @@ TEST_P(SimIdioms, MatchesAreWarpOperations) {
   EXPECT_EQ(on_host(out), of_four);
 }
 
-__global__ void matched_without_barrier(GlobalPtr<unsigned> out) {
-  const SharedPtr<unsigned> s = shared_array<unsigned, 32>();
+__global__ void matched_without_barrier(unsigned* out) {
+  __shared__ unsigned s[32];
   s[threadIdx.x] = threadIdx.x;
   __match_any_sync(0xffffffffu, threadIdx.x);  // orders nothing in memory
   out[threadIdx.x] = s[threadIdx.x ^ 1];
@@ -123,7 +123,7 @@ TEST_P(SimIdioms, AMatchIsNoBarrier) {
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
 }
 
-__global__ void asserts(GlobalPtr<unsigned> p) {
+__global__ void asserts(unsigned* p) {
   if (threadIdx.x == 5) assert(p[0] == 1 && "one, two");
 }
 __global__ void traps() {
@@ -144,13 +144,13 @@ TEST_P(SimIdioms, AnAssertionThatDoesNotHoldIsAFault) {
 }
 
 /// Waits for a flag as code of today does.
-__global__ void sleeps_until_told(GlobalPtr<unsigned> flag) {
+__global__ void sleeps_until_told(unsigned* flag) {
   if (blockIdx.x == 0)
     while (load_acquire(flag) == 0) __nanosleep(100);
   else
     store_release(flag, 1u);
 }
-__global__ void sleeps_for_ever(GlobalPtr<unsigned> flag) {
+__global__ void sleeps_for_ever(unsigned* flag) {
   while (load_acquire(flag) == 0) __nanosleep(100);
 }
 
@@ -160,7 +160,7 @@ TEST_P(SimIdioms, SleepingIsNoProgress) {
 }
 
 /// By CUDA's names, as an element is loaded and widened.
-__global__ void halves(GlobalPtr<const __half> in, GlobalPtr<const __nv_bfloat16> wide_in, GlobalPtr<float> out) {
+__global__ void halves(const __half* in, const __nv_bfloat16* wide_in, float* out) {
   const __half h = in[threadIdx.x];
   out[threadIdx.x] = __half2float(h) + __bfloat162float(wide_in[threadIdx.x]);
   out[threadIdx.x + 2] = __half2float(__float2half(0.1f)) + float(__float2bfloat16(256.5f));
@@ -169,13 +169,13 @@ __global__ void halves(GlobalPtr<const __half> in, GlobalPtr<const __nv_bfloat16
 TEST_P(SimIdioms, FloatsOf16BitsAreWidened) {
   const auto in = on_device<unsigned>({0xc0003c00u}), wide_in = on_device<unsigned>({0x40003f80u});
   const Buffer<float> out(4);
-  run<halves>(1, 2, 0, pointer_cast<const __half>(GlobalPtr<const unsigned>(in.ptr())),
-              pointer_cast<const __nv_bfloat16>(GlobalPtr<const unsigned>(wide_in.ptr())), out.ptr());
+  run<halves>(1, 2, 0, reinterpret_cast<const __half*>(static_cast<const unsigned*>(in.ptr())),
+              reinterpret_cast<const __nv_bfloat16*>(static_cast<const unsigned*>(wide_in.ptr())), out.ptr());
   const float tenth = 0x1.998p-4f;
   EXPECT_EQ(on_host(out), (std::vector<float>{1 + 1, -2 + 2, tenth + 256, tenth + 256}));
 }
 
-__global__ void assumes_a_whole_group(GlobalPtr<unsigned> out) {
+__global__ void assumes_a_whole_group(unsigned* out) {
   const auto here = cooperative_groups::coalesced_threads();
   const unsigned sum = cooperative_groups::reduce(here, 1u, cooperative_groups::plus<unsigned>());
   if (threadIdx.x == 0) out[0] = sum;
@@ -198,13 +198,13 @@ TEST_P(SimIdioms, CountingBarriersAreBarriers) {
 }
 
 /// Sums a warp over the lanes that happen to be together: CUDA does not say that these are all of them.
-__global__ void sums_whoever_is_here(GlobalPtr<unsigned> out) {
+__global__ void sums_whoever_is_here(unsigned* out) {
   const unsigned mask = __activemask();
   const unsigned sum = __reduce_add_sync(mask, 1u);
   if (threadIdx.x == 0) out[0] = sum;
 }
 /// Counts by whoever is here, one atomic for all of them, which is right whoever they are.
-__global__ void counts_together(GlobalPtr<unsigned> out) {
+__global__ void counts_together(unsigned* out) {
   const unsigned mask = __activemask();
   if (__ffs(static_cast<int>(mask)) - 1 == static_cast<int>(threadIdx.x % 32)) atomicAdd(out, unsigned(__popc(mask)));
 }
@@ -217,15 +217,15 @@ TEST_P(SimIdioms, ActivemaskPromisesTheCallerAlone) {
   EXPECT_EQ(on_host(count)[0], 192u);
 }
 
-__global__ void waits_for_a_lock(GlobalPtr<int> lock) {
+__global__ void waits_for_a_lock(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) {
   }
 }
-__global__ void waits_by_exchanging(GlobalPtr<int> lock) {
+__global__ void waits_by_exchanging(int* lock) {
   while (atomicExch(lock, 1) != 0) {
   }
 }
-__global__ void waits_for_a_bit(GlobalPtr<unsigned> bits) {
+__global__ void waits_for_a_bit(unsigned* bits) {
   while (!(atomicOr(bits, 0u) & 4)) {
   }
 }
@@ -238,7 +238,7 @@ TEST_P(SimIdioms, AtomicsThatChangeNothingAreWaits) {
 }
 
 /// One that finds what is there already is no wait, however often.
-__global__ void maximum_of_many(GlobalPtr<unsigned> most) {
+__global__ void maximum_of_many(unsigned* most) {
   for (unsigned i = 0; i < 20000; ++i) atomicMax(most, 3u);
 }
 
@@ -249,23 +249,23 @@ TEST_P(SimIdioms, AMaximumThatIsThereAlreadyIsNoWait) {
 }
 
 template <class T>
-__global__ void sums(GlobalPtr<const T> in, GlobalPtr<double> out) {
+__global__ void sums(const T* in, double* out) {
   const T v = in[threadIdx.x];
   out[threadIdx.x] = v.x + v.y;
 }
 template <class T>
-__global__ void casts(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t first) {
-  const GlobalPtr<const T> v = pointer_cast<const T>(in + first);
+__global__ void casts(const float* in, float* out, std::size_t first) {
+  const T* const v = reinterpret_cast<const T*>(in + first);
   if (out) out[threadIdx.x] = v[threadIdx.x].x;
 }
 template <class T>
-__global__ void writes(GlobalPtr<float> out) {
-  pointer_cast<T>(out)[threadIdx.x] = T{};
+__global__ void writes(float* out) {
+  reinterpret_cast<T*>(out)[threadIdx.x] = T{};
 }
 
 TEST_P(SimIdioms, EveryWordOfAVectorIsChecked) {
   const Buffer<float> in(7), out(8);
-  const GlobalPtr<const float> view = in.ptr();
+  const float* const view = in.ptr();
   const Fault unwritten = fault_of<casts<float4>>(1, 1, 0, view, out.ptr(), std::size_t{0});
   EXPECT_EQ(unwritten.kind, FaultKind::unwritten) << unwritten.what();
   zero(in.ptr(), 3, {});  // of the first four all but one
@@ -285,12 +285,12 @@ TEST_P(SimIdioms, EveryWordOfAVectorIsChecked) {
 TEST_P(SimIdioms, AVectorAtAnAddressThatIsNotItsOwn) {
   const auto in = zeros<float>(9);
   const Buffer<float> out(8);
-  const GlobalPtr<const float> view = in.ptr();
+  const float* const view = in.ptr();
   for (const std::size_t first : {1, 2, 3, 5}) {
     const Fault f = fault_of<casts<float4>>(1, 1, 0, view, out.ptr(), first);
     EXPECT_EQ(f.kind, FaultKind::misaligned) << f.what();
     EXPECT_TRUE(says(f, "reads 16 bytes of global memory at an address that is not aligned to them")) << f.what();
-    run<casts<float4>>(1, 1, 0, view, GlobalPtr<float>(), first);  // a pointer that nobody follows is none
+    run<casts<float4>>(1, 1, 0, view, static_cast<float*>(), first);  // a pointer that nobody follows is none
   }
   run<casts<float4>>(1, 2, 0, view, out.ptr(), std::size_t{0});
   run<casts<float2>>(1, 2, 0, view, out.ptr(), std::size_t{2});
@@ -299,29 +299,35 @@ TEST_P(SimIdioms, AVectorAtAnAddressThatIsNotItsOwn) {
 TEST_P(SimIdioms, AnArrayOfVectorsFromTheHost) {
   const auto in = on_device<double2>({{1, 2}, {3, 4}});
   const Buffer<double> out(3);
-  run<sums<double2>>(1, 2, 0, GlobalPtr<const double2>(in.ptr()), out.ptr());
+  run<sums<double2>>(1, 2, 0, static_cast<const double2*>(in.ptr()), out.ptr());
   EXPECT_EQ(on_host(out)[1], 7);
-  EXPECT_EQ(fault_of<sums<double2>>(1, 3, 0, GlobalPtr<const double2>(in.ptr()), out.ptr()).kind,
+  EXPECT_EQ(fault_of<sums<double2>>(1, 3, 0, static_cast<const double2*>(in.ptr()), out.ptr()).kind,
             FaultKind::out_of_bounds);
 }
 
 __global__ void past_the_array(unsigned n) {
-  const SharedPtr<float> first = shared_array<float, 8>();
-  const SharedPtr<float> second = shared_array<float, 16>();
+  __shared__ float first[8];
+  __shared__ float second[16];
   if (threadIdx.x < n) first[threadIdx.x] = second[threadIdx.x] = 1.0f;
 }
 __global__ void one_array_by_two_names() {
-  const SharedPtr<float> first = shared_array<float, 8>();
-  const SharedPtr<float> second = shared_array<float, 8>();
+  __shared__ float first[8];
+  __shared__ float second[8];
   first[threadIdx.x] = second[threadIdx.x] = 1.0f;
 }
-__global__ void array_nobody_wrote(GlobalPtr<float> out) { out[0] = shared_array<float, 8>()[0]; }
-__global__ void array_without_barrier(GlobalPtr<float> out) {
-  const SharedPtr<float> s = shared_array<float, 32>();
+__global__ void array_nobody_wrote(float* out) {
+  __shared__ float s[8];
+  out[0] = s[0];
+}
+__global__ void array_without_barrier(float* out) {
+  __shared__ float s[32];
   s[threadIdx.x] = 1.0f;
   out[threadIdx.x] = s[threadIdx.x ^ 1];
 }
-__global__ void too_much() { shared_array<double, 6144>()[0] = 1.0; }
+__global__ void too_much() {
+  __shared__ double s[6145];
+  s[0] = 1.0;
+}
 
 TEST_P(SimIdioms, SharedArrays) {
   for (const std::size_t dynamic : {0, 12, 40000}) {
@@ -344,8 +350,8 @@ TEST_P(SimIdioms, SharedArrays) {
 }
 
 /// The documents' last warp: volatile makes no order between lanes.
-__global__ void last_warp_of_volatiles(GlobalPtr<unsigned> out) {
-  const SharedPtr<volatile unsigned> s = shared_array<unsigned, 64>();
+__global__ void last_warp_of_volatiles(unsigned* out) {
+  __shared__ volatile unsigned s[];
   s[threadIdx.x] = 1;
   __syncthreads();
   if (threadIdx.x < 32)
@@ -357,13 +363,13 @@ TEST_P(SimIdioms, VolatileIsAPlainAccess) {
   const Buffer<unsigned> out(1);
   const Fault f = fault_of<last_warp_of_volatiles>(1, 64, 0, out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-  static_assert(std::is_convertible_v<GlobalPtr<float>, GlobalPtr<volatile float>>);
-  static_assert(std::is_convertible_v<GlobalPtr<volatile float>, GlobalPtr<const volatile float>>);
-  static_assert(!std::is_convertible_v<GlobalPtr<const float>, GlobalPtr<volatile float>>);
-  static_assert(!std::is_convertible_v<GlobalPtr<volatile float>, GlobalPtr<float>>);
-  static_assert(!std::is_convertible_v<GlobalPtr<float>, GlobalPtr<volatile unsigned>>);
-  static_assert(std::is_convertible_v<SharedPtr<float>, SharedPtr<volatile float>>);
-  static_assert(!std::is_convertible_v<SharedPtr<const float>, SharedPtr<float>>);
+  static_assert(std::is_convertible_v<float*, volatile float*>);
+  static_assert(std::is_convertible_v<volatile float*, const volatile float*>);
+  static_assert(!std::is_convertible_v<const float*, volatile float*>);
+  static_assert(!std::is_convertible_v<volatile float*, float*>);
+  static_assert(!std::is_convertible_v<float*, volatile unsigned*>);
+  static_assert(std::is_convertible_v<float*, volatile float*>);
+  static_assert(!std::is_convertible_v<const float*, float*>);
 }
 
 }  // namespace

@@ -11,8 +11,9 @@ class SimIntrinsics : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimIntrinsics, testing::ValuesIn(all_orders), order_name);
 
 template <class T>
-__global__ void add_ones(GlobalPtr<T> sum, GlobalPtr<T> shared_sum) {
-  SharedPtr<T> s = shared_memory<T>();
+__global__ void add_ones(T* sum, T* shared_sum) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* s = reinterpret_cast<T*>(raw);
   if (threadIdx.x == 0) s[0] = T{0};
   __syncthreads();
   atomicAdd(sum, T{1});
@@ -37,7 +38,7 @@ TEST_P(SimIntrinsics, AtomicAdd) {
   atomics_add_up<double>();
 }
 
-__global__ void overflow(GlobalPtr<int> sum, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out) {
+__global__ void overflow(int* sum, unsigned* counter, unsigned* out) {
   atomicAdd(sum, std::numeric_limits<int>::max());
   out[0] = atomicInc(counter, 1u);
   out[1] = atomicInc(counter, 1u);
@@ -53,7 +54,7 @@ TEST_P(SimIntrinsics, AtomicsWrap) {
   EXPECT_EQ(on_host(out), (std::vector<unsigned>{0, 1, 0}));
 }
 
-__global__ void clocks(GlobalPtr<long long> out) {
+__global__ void clocks(long long* out) {
   const long long a = clock64();
   const std::uint64_t g = globaltimer();
   __syncthreads();

@@ -9,8 +9,9 @@ namespace {
 class SimMemory : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimMemory, testing::ValuesIn(all_orders), order_name);
 
-__global__ void reads_unwritten_shared(GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void reads_unwritten_shared(unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   if (threadIdx.x != 17) s[threadIdx.x] = 1;
   __syncthreads();
   if (threadIdx.x == 5) out[blockIdx.x] = s[17];
@@ -26,7 +27,10 @@ TEST_P(SimMemory, ReadOfUnwrittenSharedMemory) {
       << f.what();
 }
 
-__global__ void leaves_shared_written() { shared_memory<unsigned>()[threadIdx.x] = 1; }
+__global__ void leaves_shared_written() {
+  extern __shared__ unsigned s[];
+  s[threadIdx.x] = 1;
+}
 
 TEST_P(SimMemory, SharedMemoryOfAnEarlierBlockCountsAsUnwritten) {
   const Buffer<unsigned> out(2);
@@ -34,19 +38,19 @@ TEST_P(SimMemory, SharedMemoryOfAnEarlierBlockCountsAsUnwritten) {
   EXPECT_EQ(fault_of<reads_unwritten_shared>(2, 32, 32 * 4, out.ptr()).kind, FaultKind::unwritten);
 }
 
-__global__ void copy_one(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out, std::size_t from, std::size_t to) {
+__global__ void copy_one(const unsigned* in, unsigned* out, std::size_t from, std::size_t to) {
   if (blockIdx.x == 1 && threadIdx.x == 9) {
     const unsigned value = in[from];
     out[to] = value;
   }
 }
 
-__global__ void adds_to_unwritten(GlobalPtr<unsigned> out) { atomicAdd(out, 1u); }
+__global__ void adds_to_unwritten(unsigned* out) { atomicAdd(out, 1u); }
 
 TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   const Buffer<unsigned> fresh(8), out(8);
   const Fault f =
-      fault_of<copy_one>(2, 32, 0, GlobalPtr<const unsigned>(fresh.ptr()), out.ptr(), std::size_t{3}, std::size_t{0});
+      fault_of<copy_one>(2, 32, 0, static_cast<const unsigned*>(fresh.ptr()), out.ptr(), std::size_t{3}, std::size_t{0});
   EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
@@ -75,7 +79,7 @@ TEST_P(SimMemory, AtomicOnUnwrittenWorkspace) {
 TEST_P(SimMemory, OutOfBoundsInGlobalMemory) {
   const auto in = counting(8);
   const Buffer<unsigned> out(8);
-  const GlobalPtr<const unsigned> p = in.ptr();
+  const unsigned* const p = in.ptr();
   const auto attempt = [&](std::size_t from, std::size_t to) {
     return fault_of<copy_one>(2, 32, 0, p, out.ptr(), from, to);
   };
@@ -102,15 +106,16 @@ TEST_P(SimMemory, BoundsAreThoseOfTheView) {
   const auto in = counting(8);  // of which the kernel is given five
   const Buffer<unsigned> out(8);
   void* const memory = reinterpret_cast<void*>(in.ptr().address());
-  const auto view = global<const unsigned>(memory, 5);
+  const auto view = static_cast<const unsigned*>(memory);
   run<copy_one>(2, 32, 0, view, out.ptr(), std::size_t{4}, std::size_t{0});
   const Fault f = fault_of<copy_one>(2, 32, 0, view, out.ptr(), std::size_t{5}, std::size_t{0});
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
   EXPECT_TRUE(says(f, "element 5 of a view of 5 elements")) << f.what();
 }
 
-__global__ void touch_shared(GlobalPtr<unsigned> out, std::size_t read, std::size_t write) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void touch_shared(unsigned* out, std::size_t read, std::size_t write) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   s[0] = 1;
   s[write] = 1;
   out[0] = s[read];
@@ -135,7 +140,7 @@ TEST_P(SimMemory, OutOfBoundsInSharedMemory) {
   EXPECT_EQ(attempt(0, 0, 0).kind, FaultKind::out_of_bounds) << "a launch without shared memory";
 }
 
-__global__ void write_one(GlobalPtr<unsigned> out) { out[threadIdx.x] = 1; }
+__global__ void write_one(unsigned* out) { out[threadIdx.x] = 1; }
 
 TEST_P(SimMemory, UseOfAFreedBuffer) {
   {

@@ -57,7 +57,7 @@ struct Passing {
 };
 
 /// Message passing from block 0 to block 1.
-__global__ void pass_message(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, Passing p) {
+__global__ void pass_message(unsigned* data, unsigned* flag, unsigned* out, Passing p) {
   if (blockIdx.x == 0) {
     data[0] = 42;
     pass(p.writer);
@@ -129,7 +129,7 @@ TEST_P(SimOrder, AnAtomicWithBlockScopeIsNoneToAnotherBlock) {
 }
 
 /// The fence is passed after the atomic, or before what it should publish.
-__global__ void fence_too_late(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out,
+__global__ void fence_too_late(unsigned* data, unsigned* flag, unsigned* out,
                                unsigned late) {
   if (blockIdx.x == 0) {
     if (!late) __threadfence();
@@ -153,7 +153,7 @@ TEST_P(SimOrder, AFenceStandsBetweenWriteAndAtomic) {
   }
 }
 
-__global__ void reads_another_flag(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out) {
+__global__ void reads_another_flag(unsigned* data, unsigned* flags, unsigned* out) {
   if (blockIdx.x == 0) {
     data[0] = 42;
     __threadfence();
@@ -176,7 +176,7 @@ TEST(SimOrderForward, AnAtomicOnAnotherLocationOrdersNothing) {  // forward: the
 }
 
 /// Block 0 to block 1 to block 2.
-__global__ void pass_on(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out, Fence middle) {
+__global__ void pass_on(unsigned* data, unsigned* flags, unsigned* out, Fence middle) {
   if (blockIdx.x == 0) {
     data[0] = 42;
     __threadfence();
@@ -203,7 +203,7 @@ TEST_P(SimOrder, OrderPassesThroughAThirdBlock) {
 
 /// Three blocks count themselves at one counter; the one in the middle without a fence. Who comes last reads the
 /// first's.
-__global__ void counted(GlobalPtr<unsigned> data, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out,
+__global__ void counted(unsigned* data, unsigned* counter, unsigned* out,
                         unsigned overwrite) {
   const unsigned b = blockIdx.x;
   if (b == 0) {
@@ -242,7 +242,7 @@ struct Blocks {
 };
 
 /// All threads of block 0 write, its thread 0 publishes; thread 0 of block 1 learns of it, all its threads read.
-__global__ void by_thread_0(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, Blocks how) {
+__global__ void by_thread_0(unsigned* data, unsigned* flag, unsigned* out, Blocks how) {
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = t;
@@ -338,7 +338,7 @@ TEST_P(SimOrder, AFenceOfAnotherThreadMeetsFencesOnly) {
 }
 
 /// Nobody but thread 40 passes fences, on either side.
-__global__ void by_thread_40(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out,
+__global__ void by_thread_40(unsigned* data, unsigned* flag, unsigned* out,
                              unsigned early) {
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
@@ -367,7 +367,7 @@ TEST_P(SimOrder, AFenceOfAnotherThreadCoversWhatHappensBeforeIt) {
 }
 
 /// Thread 1 fences, and thread 0 counts: before it in any order of things only behind a barrier.
-__global__ void resets_what_was_counted(GlobalPtr<unsigned> counter, unsigned barrier) {
+__global__ void resets_what_was_counted(unsigned* counter, unsigned barrier) {
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
     if (t == 1) __threadfence();
@@ -388,7 +388,7 @@ TEST_P(SimOrder, AnAtomicIsItselfPublishedOnlyByAFenceBeforeIt) {
 }
 
 /// Block 0 to block 1 to block 2, in each of which thread 0 makes the atomics and other threads fence.
-__global__ void pass_on_by_all(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out,
+__global__ void pass_on_by_all(unsigned* data, unsigned* flags, unsigned* out,
                                Fence middle) {
   const unsigned t = threadIdx.x, b = blockIdx.x;
   if (b == 0) data[t] = t;
@@ -409,7 +409,7 @@ TEST_P(SimOrder, FencesOfOtherThreadsPassOrderThroughAThirdBlock) {
 }
 
 /// Nobody reads what the fences publish: each atomic is another branch for a search that finds nothing.
-__global__ void chatty(GlobalPtr<unsigned> counters, GlobalPtr<unsigned> data) {
+__global__ void chatty(unsigned* counters, unsigned* data) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   for (unsigned k = 0; k < 4; ++k) {
     data[i] = k;
@@ -439,7 +439,7 @@ TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
 }
 
 /// A warp writes; its lane 0 publishes.
-__global__ void by_lane_0(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out,
+__global__ void by_lane_0(unsigned* data, unsigned* flag, unsigned* out,
                           unsigned synced) {
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
@@ -468,8 +468,9 @@ TEST_P(SimOrder, AWarpBarrierHandsAViewAndAShuffleDoesNot) {
   EXPECT_EQ(fault_of<by_lane_0>(2, 32, 0, data.ptr(), again.ptr(), out.ptr(), 0u).kind, FaultKind::race);
 }
 
-__global__ void exchange_after_shuffle(GlobalPtr<unsigned> out) {
-  const SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void exchange_after_shuffle(unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* const s = reinterpret_cast<unsigned*>(raw);
   s[threadIdx.x] = threadIdx.x;
   const unsigned zero = __shfl_xor_sync(0xffffffffu, threadIdx.x, 1) ^ threadIdx.x ^ 1;
   out[threadIdx.x] = s[threadIdx.x ^ 1] + zero;
@@ -480,8 +481,8 @@ TEST_P(SimOrder, AShuffleOrdersNothingInMemory) {
   EXPECT_EQ(fault_of<exchange_after_shuffle>(1, 32, 32 * 4, out.ptr()).kind, FaultKind::race);
 }
 
-__global__ void pass_by_volatile(GlobalPtr<volatile unsigned> data, GlobalPtr<volatile unsigned> flag,
-                                 GlobalPtr<unsigned> out) {
+__global__ void pass_by_volatile(volatile unsigned* data, volatile unsigned* flag,
+                                 unsigned* out) {
   if (blockIdx.x == 0) {
     data[0] = 42;
     __threadfence();
@@ -496,7 +497,7 @@ __global__ void pass_by_volatile(GlobalPtr<volatile unsigned> data, GlobalPtr<vo
 TEST_P(SimOrder, VolatileIsPlain) {
   const auto flag = zeros<unsigned>(1);
   const Buffer<unsigned> data(1), out(1);
-  const GlobalPtr<volatile unsigned> d = data.ptr(), f = flag.ptr();
+  volatile unsigned* const d = data.ptr(), f = flag.ptr();
   EXPECT_EQ(fault_of<pass_by_volatile>(2, 1, 0, d, f, out.ptr()).kind, FaultKind::race);
 }
 
@@ -504,7 +505,7 @@ TEST_P(SimOrder, VolatileIsPlain) {
 
 /// From warp 0 to warp 1 of a block.
 template <class Pointer>
-__device__ void pass_in_block(Pointer data, Pointer flag, GlobalPtr<unsigned> out, Passing p) {
+__device__ void pass_in_block(Pointer data, Pointer flag, unsigned* out, Passing p) {
   if (threadIdx.x == 0) {
     data[0] = 42;
     pass(p.writer);
@@ -515,11 +516,12 @@ __device__ void pass_in_block(Pointer data, Pointer flag, GlobalPtr<unsigned> ou
     out[0] = data[0];
   }
 }
-__global__ void flag_in_global(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, Passing p) {
+__global__ void flag_in_global(unsigned* data, unsigned* flag, unsigned* out, Passing p) {
   pass_in_block(data, flag, out, p);
 }
-__global__ void flag_in_shared(GlobalPtr<unsigned> out, Passing p) {
-  const SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void flag_in_shared(unsigned* out, Passing p) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* const s = reinterpret_cast<unsigned*>(raw);
   if (threadIdx.x == 0) s[1] = 0;
   __syncthreads();
   pass_in_block(s, s + 1, out, p);
@@ -551,7 +553,7 @@ TEST_P(SimOrder, FlagsCountInsideABlock) {
 }
 
 /// All threads of a block add, read a word, and count themselves; who is last overwrites what all have read.
-__global__ void last_thread(GlobalPtr<unsigned> words, GlobalPtr<unsigned> out, Fence fence) {
+__global__ void last_thread(unsigned* words, unsigned* out, Fence fence) {
   const unsigned seen = words[0];
   atomicAdd(words + 1, 1u + seen);
   pass(fence);
@@ -575,7 +577,7 @@ TEST_P(SimOrder, TheLastThreadKnowsWhatAllDid) {
 
 // ---------------------------------------------------------------------------------------------------- barriers above
 
-__global__ void across_the_grid(GlobalPtr<unsigned> data, GlobalPtr<unsigned> out, unsigned synced) {
+__global__ void across_the_grid(unsigned* data, unsigned* out, unsigned synced) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   if (blockIdx.x == 1) __syncwarp();  // so that the blocks differ in what they have passed
   data[i] = i;
@@ -604,8 +606,8 @@ TEST_P(SimOrder, TheEndOfALaunchOrdersEverything) {
 // ---------------------------------------------------------------------------------------------------- kinds of races
 
 enum class Do { nothing, read, read_const, write, update };
-__global__ void two_blocks(GlobalPtr<unsigned> p, GlobalPtr<unsigned> out, Do first, Do second) {
-  const GlobalPtr<const unsigned> constant = p;
+__global__ void two_blocks(unsigned* p, unsigned* out, Do first, Do second) {
+  const unsigned* const constant = p;
   switch (blockIdx.x == 0 ? first : second) {
     case Do::nothing: return;
     case Do::read: out[blockIdx.x] = p[2]; return;
@@ -637,8 +639,8 @@ TEST_P(SimOrder, ConflictsBetweenBlocks) {
     }
 }
 
-__global__ void two_threads(GlobalPtr<unsigned> p, GlobalPtr<unsigned> out) {
-  const GlobalPtr<const unsigned> constant = p;
+__global__ void two_threads(unsigned* p, unsigned* out) {
+  const unsigned* const constant = p;
   if (threadIdx.x == 0) p[0] = 1;
   else out[threadIdx.x] = constant[0];
 }
@@ -655,8 +657,8 @@ TEST_P(SimOrder, AReadThroughAPointerToConstIsHeldAgainstALaterWrite) {
   }
 }
 
-__global__ void reads_one_writes_other(GlobalPtr<const unsigned> from, GlobalPtr<unsigned> to,
-                                       GlobalPtr<unsigned> out) {
+__global__ void reads_one_writes_other(const unsigned* from, unsigned* to,
+                                       unsigned* out) {
   if (threadIdx.x == 0) to[0] = 1;
   else out[threadIdx.x] = from[0];
 }
@@ -665,14 +667,14 @@ __global__ void reads_one_writes_other(GlobalPtr<const unsigned> from, GlobalPtr
 TEST_P(SimOrder, AReadThroughAPointerToConstThatWasThereFirstIsHeldAgainstALaterWrite) {
   const auto memory = allocate_workspace(sizeof(unsigned));
   sim::enqueue_fill({}, memory.get(), 0, sizeof(unsigned));
-  const auto from = global<const unsigned>(memory.get(), 1);
+  const auto from = static_cast<const unsigned*>(memory.get());
   const Buffer<unsigned> out(64);
   run<reads_one_writes_other>(1, 64, 0, from, out.ptr(), out.ptr());  // nobody may write yet
-  const auto to = global<unsigned>(memory.get(), 1);
+  const auto to = static_cast<unsigned*>(memory.get());
   EXPECT_EQ(fault_of<reads_one_writes_other>(1, 64, 0, from, to, out.ptr()).kind, FaultKind::race);
 }
 
-__global__ void adds_plainly(GlobalPtr<unsigned> sum, Fence fence) {
+__global__ void adds_plainly(unsigned* sum, Fence fence) {
   pass(fence);
   sum[0] += 1;
   pass(fence);
@@ -689,7 +691,7 @@ TEST_P(SimOrder, AddingPlainlyFromEveryBlock) {
 }
 
 /// The sum is complete when the counter says so only if each block fences between the two.
-__global__ void sum_and_count(GlobalPtr<unsigned> sum, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out,
+__global__ void sum_and_count(unsigned* sum, unsigned* counter, unsigned* out,
                               Fence fence) {
   atomicAdd(sum, 1u);
   pass(fence);
@@ -712,7 +714,7 @@ TEST_P(SimOrder, AtomicsOfAllBlocksAreRememberedNotOnlyTheLast) {
 // ---------------------------------------------------------------------------------------------------- messages
 
 constexpr int first_line = __LINE__ + 2;  // of the body
-__global__ void last_block_adds(GlobalPtr<unsigned> partials, GlobalPtr<unsigned> arrived, GlobalPtr<unsigned> out) {
+__global__ void last_block_adds(unsigned* partials, unsigned* arrived, unsigned* out) {
   partials[blockIdx.x] = 1;
   if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
   __threadfence();

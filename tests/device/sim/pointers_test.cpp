@@ -11,11 +11,12 @@ class SimPointersInKernels : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimPointersInKernels, testing::ValuesIn(all_orders), order_name);
 
 template <class T>
-__global__ void operators(GlobalPtr<T> out) {
-  SharedPtr<T> s = shared_memory<T>();
+__global__ void operators(T* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* s = reinterpret_cast<T*>(raw);
   s[0] = T{6};
   s[1] = T{4};
-  GlobalPtr<T> p = out;
+  T* p = out;
   *p++ = s[0] + s[1];
   *p++ = s[0] - T{1};
   *p++ = 2 * s[1];
@@ -53,9 +54,10 @@ struct Twice {
   }
 };
 
-__global__ void elements_as_operands(GlobalPtr<float> out, int yes) {
-  SharedPtr<float> s = shared_memory<float>();
-  SharedPtr<unsigned> u = shared_array<unsigned, 4>();
+__global__ void elements_as_operands(float* out, int yes) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  float* s = reinterpret_cast<float*>(raw);
+  __shared__ unsigned u[4];
   s[0] = s[1] = 2.5f;
   u[0] = 3, u[1] = 0xfffffff0u, u[2] = 1;
   out[0] = yes ? s[0] : 0;  // a float: 2.5
@@ -86,15 +88,15 @@ TEST_P(SimPointersInKernels, ElementsAreOperandsOfTheirType) {
 }
 
 TEST(SimPointers, ConvertImplicitlyToTheirTypeAlone) {
-  using Float = decltype(GlobalPtr<float>()[0]);
+  using Float = decltype(static_cast<float*>()[0]);
   static_assert(std::is_convertible_v<Float, float>);
   static_assert(!std::is_convertible_v<Float, int>, "`cond ? p[i] : 0` would cut the value off");
   static_assert(!std::is_convertible_v<Float, double>);
   static_assert(std::is_constructible_v<double, Float>);
-  static_assert(std::is_convertible_v<GlobalPtr<float>, GlobalPtr<const float>>);
-  static_assert(!std::is_convertible_v<GlobalPtr<const float>, GlobalPtr<float>>);
-  static_assert(std::is_same_v<decltype(GlobalPtr<const float>()[0]), float>);
-  static_assert(std::is_trivially_copyable_v<GlobalPtr<float>> && std::is_trivially_copyable_v<SharedPtr<float>>);
+  static_assert(std::is_convertible_v<float*, const float*>);
+  static_assert(!std::is_convertible_v<const float*, float*>);
+  static_assert(std::is_same_v<decltype(static_cast<const float*>()[0]), float>);
+  static_assert(std::is_trivially_copyable_v<float*> && std::is_trivially_copyable_v<float*>);
 }
 
 }  // namespace

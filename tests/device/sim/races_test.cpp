@@ -8,8 +8,9 @@ namespace {
 class SimRaces : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimRaces, testing::ValuesIn(all_orders), order_name);
 
-__global__ void tree_without_barriers(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void tree_without_barriers(const unsigned* in, unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   s[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
   for (unsigned k = blockDim.x / 2; k > 0; k /= 2)
@@ -20,7 +21,7 @@ __global__ void tree_without_barriers(GlobalPtr<const unsigned> in, GlobalPtr<un
 TEST_P(SimRaces, MissingBlockBarrierIsARace) {
   const auto in = counting(256);
   const Buffer<unsigned> out(1);
-  const Fault f = fault_of<tree_without_barriers>(1, 256, 256 * 4, GlobalPtr<const unsigned>(in.ptr()), out.ptr());
+  const Fault f = fault_of<tree_without_barriers>(1, 256, 256 * 4, static_cast<const unsigned*>(in.ptr()), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.kernel, "tree_without_barriers");
   EXPECT_EQ(f.block, 0u);
@@ -43,8 +44,9 @@ TEST_P(SimRaces, MissingBlockBarrierIsARace) {
   }
 }
 
-__global__ void exchange_without_barrier(GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void exchange_without_barrier(unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   s[threadIdx.x] = threadIdx.x;
   out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
 }
@@ -58,7 +60,7 @@ TEST_P(SimRaces, BarrierMissingAfterTheFirstStore) {
   EXPECT_TRUE(says(f, "with no barrier between")) << f.what();
 }
 
-__global__ void two_writers(GlobalPtr<unsigned> out) {
+__global__ void two_writers(unsigned* out) {
   if (threadIdx.x == 3 || threadIdx.x == 70) out[1] = 5;
 }
 
@@ -71,8 +73,9 @@ TEST_P(SimRaces, TwoWritersOfOneWord) {
   EXPECT_TRUE(low_first || says(f, "which thread 70 wrote")) << f.what();
 }
 
-__global__ void zero_beside_atomics(GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void zero_beside_atomics(unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   if (threadIdx.x == 0) s[0] = 0;
   // The barrier that belongs here is missing.
   atomicAdd(s, 1u);
@@ -89,7 +92,7 @@ TEST_P(SimRaces, AtomicsRaceWithAPlainStore) {
   }
 }
 
-__global__ void read_while_others_add(GlobalPtr<unsigned> sum, GlobalPtr<unsigned> out) {
+__global__ void read_while_others_add(unsigned* sum, unsigned* out) {
   atomicAdd(sum, 1u);
   if (threadIdx.x == 40) out[0] = sum[0];
 }
@@ -100,7 +103,7 @@ TEST_P(SimRaces, PlainReadBesideAtomics) {
   EXPECT_EQ(fault_of<read_while_others_add>(1, 64, 0, sum.ptr(), out.ptr()).kind, FaultKind::race);
 }
 
-__global__ void all_read_one_writes(GlobalPtr<unsigned> p, GlobalPtr<unsigned> out) {
+__global__ void all_read_one_writes(unsigned* p, unsigned* out) {
   out[threadIdx.x] = p[0];
   if (threadIdx.x == 64) p[0] = 1;
 }
@@ -115,8 +118,9 @@ TEST_P(SimRaces, WriteWhereSeveralWarpsRead) {
   }
 }
 
-__global__ void half_warps(GlobalPtr<unsigned> out, unsigned wrong) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void half_warps(unsigned* out, unsigned wrong) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   const unsigned t = threadIdx.x, half = t < 16 ? 0x0000ffffu : 0xffff0000u;
   s[t] = t;
   __syncwarp(half);  // orders each half within itself
@@ -132,7 +136,7 @@ TEST_P(SimRaces, WarpBarrierOrdersOnlyTheLanesItNames) {
 
 /// Thread 40 reads what thread 3 of the same block, or one of the other block, writes with nothing between; or behind
 /// the next barrier.
-__global__ void reads_too_early(GlobalPtr<unsigned> p, GlobalPtr<unsigned> out, unsigned block, bool behind) {
+__global__ void reads_too_early(unsigned* p, unsigned* out, unsigned block, bool behind) {
   if (blockIdx.x == 0 && threadIdx.x == 40) out[0] = p[0];
   if (behind) __syncthreads();
   if (blockIdx.x == block && threadIdx.x == 3) p[0] = 1;
@@ -158,19 +162,21 @@ __device__ void store_together(Pointer p, unsigned from, unsigned to, unsigned s
   const unsigned t = threadIdx.x;
   if (t >= from && t < to) p[0] = 7 + t * step;
 }
-__global__ void lanes_store(GlobalPtr<unsigned> out, unsigned to, unsigned step) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void lanes_store(unsigned* out, unsigned to, unsigned step) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   store_together(s, 0, to, step);
   store_together(out, 0, to, step);
   __syncthreads();
   if (threadIdx.x == 50 && s[0] != 7) out[0] = 0;
 }
-__global__ void two_lines_store(GlobalPtr<unsigned> out) {
+__global__ void two_lines_store(unsigned* out) {
   if (threadIdx.x == 0) out[0] = 7;
   if (threadIdx.x == 1) out[0] = 7;
 }
-__global__ void lanes_store_and_one_reads(GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void lanes_store_and_one_reads(unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   store_together(s, 0, 32, 0);
   if (threadIdx.x == 40) out[0] = s[0];
 }
@@ -196,8 +202,9 @@ TEST_P(SimRaces, LanesOfAWarpMayStoreOneValueTogether) {
   EXPECT_EQ(fault_of<lanes_store_and_one_reads>(1, 64, 4, out.ptr()).kind, FaultKind::race);
 }
 
-__global__ void ordered_through_a_third(GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void ordered_through_a_third(unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   const unsigned t = threadIdx.x;
   if (t == 0) s[0] = 42;
   if (t < 2) __syncwarp(0b011);

@@ -9,7 +9,7 @@
 namespace reductio::sim_tests {
 namespace {
 
-__global__ void write_down_who(GlobalPtr<unsigned> ticket, GlobalPtr<unsigned> who) {
+__global__ void write_down_who(unsigned* ticket, unsigned* who) {
   const unsigned n = atomicAdd(ticket, 1u);
   who[n] = blockIdx.x * blockDim.x + threadIdx.x;
   __syncthreads();
@@ -62,7 +62,7 @@ TEST(SimOrders, RandomInterleavesBlocks) {
   EXPECT_GT(changes, who.size() / 2);
 }
 
-__global__ void count_blocks(GlobalPtr<unsigned> runs, GlobalPtr<unsigned> ticket, GlobalPtr<unsigned> order) {
+__global__ void count_blocks(unsigned* runs, unsigned* ticket, unsigned* order) {
   atomicAdd(runs + blockIdx.x, 1u);
   const unsigned n = atomicAdd(ticket, 1u);
   order[n] = blockIdx.x;

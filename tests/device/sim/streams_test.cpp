@@ -10,8 +10,8 @@
 namespace reductio::sim_tests {
 namespace {
 
-__global__ void write_index(GlobalPtr<unsigned> out) { out[threadIdx.x] = threadIdx.x; }
-__global__ void beyond(GlobalPtr<unsigned> p) { p[1000] = 1; }
+__global__ void write_index(unsigned* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void beyond(unsigned* p) { p[1000] = 1; }
 
 class SimStreams : public WithDevice {};
 
@@ -137,10 +137,10 @@ TEST_F(SimStreams, AFaultInADestroyedStreamIsToldByTheNextWait) {
   EXPECT_NO_THROW(device->synchronize({}));
 }
 
-__global__ void store_one(GlobalPtr<unsigned> p) { p[0] = 1; }
-__global__ void load_one(GlobalPtr<const unsigned> p, GlobalPtr<unsigned> out) { out[0] = p[0]; }
-__global__ void add_atomically(GlobalPtr<unsigned> p) { atomicAdd(&p[0], 1u); }
-__global__ void writes_behind_a_grid_barrier(GlobalPtr<unsigned> p) {
+__global__ void store_one(unsigned* p) { p[0] = 1; }
+__global__ void load_one(const unsigned* p, unsigned* out) { out[0] = p[0]; }
+__global__ void add_atomically(unsigned* p) { atomicAdd(&p[0], 1u); }
+__global__ void writes_behind_a_grid_barrier(unsigned* p) {
   grid_sync();
   if (blockIdx.x == 0) p[0] = 1;
 }
@@ -152,7 +152,7 @@ class TwoSimStreams : public SimStreams {
   void enqueue(Stream s, Does does) {
     Buffer<unsigned>& out = s.handle == a.handle ? of_a : of_b;
     if (does == writes) launch<store_one>({1, 1, 0, s}, both.ptr());
-    if (does == reads) launch<load_one>({1, 1, 0, s}, GlobalPtr<const unsigned>(both.ptr()), out.ptr());
+    if (does == reads) launch<load_one>({1, 1, 0, s}, static_cast<const unsigned*>(both.ptr()), out.ptr());
     if (does == counts) launch<add_atomically>({1, 1, 0, s}, both.ptr());
   }
   /// What waiting says, for `b` first.

@@ -45,7 +45,7 @@ class WithDevice : public testing::Test {
 };
 
 inline __global__ void nothing() {}
-inline __global__ void add_one(GlobalPtr<unsigned> p) { p[threadIdx.x] += 1; }
+inline __global__ void add_one(unsigned* p) { p[threadIdx.x] += 1; }
 
 /// Values in device memory.
 template <class T>

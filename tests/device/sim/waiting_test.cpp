@@ -10,9 +10,10 @@ namespace {
 class SimWaits : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimWaits, testing::ValuesIn(all_orders), order_name);
 
-__global__ void last_block(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> partials, GlobalPtr<unsigned> counter,
-                           GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> is_last = shared_memory<unsigned>();
+__global__ void last_block(const unsigned* in, unsigned* partials, unsigned* counter,
+                           unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* is_last = reinterpret_cast<unsigned*>(raw);
   if (threadIdx.x == 0) {
     partials[blockIdx.x] = in[blockIdx.x];
     __threadfence();
@@ -31,14 +32,15 @@ TEST_P(SimWaits, LastBlockAddsUp) {
   const auto in = counting(300), counter = zeros<unsigned>(1);
   for (int call = 0; call < 3; ++call) {  // atomicInc wraps, so the counter is 0 again
     const Buffer<unsigned> partials(300), out(1);
-    run<last_block>(300, 64, 4, GlobalPtr<const unsigned>(in.ptr()), partials.ptr(), counter.ptr(), out.ptr());
+    run<last_block>(300, 64, 4, static_cast<const unsigned*>(in.ptr()), partials.ptr(), counter.ptr(), out.ptr());
     EXPECT_EQ(on_host(out)[0], 299u * 300 / 2);
     EXPECT_EQ(on_host(counter)[0], 0u);
   }
 }
 
-__global__ void chained(GlobalPtr<unsigned> ticket, GlobalPtr<unsigned> sums, GlobalPtr<unsigned> flags) {
-  SharedPtr<unsigned> shared = shared_memory<unsigned>();
+__global__ void chained(unsigned* ticket, unsigned* sums, unsigned* flags) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* shared = reinterpret_cast<unsigned*>(raw);
   if (threadIdx.x == 0) shared[0] = atomicAdd(ticket, 1u);  // blocks may start in any order
   __syncthreads();
   const unsigned b = shared[0];
@@ -62,7 +64,7 @@ TEST_P(SimWaits, SpinningOnAnotherBlocksFlag) {
   EXPECT_EQ(on_host(sums)[499], 499u * 500 / 2);
 }
 
-__global__ void all_wait_for_the_last(GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out) {
+__global__ void all_wait_for_the_last(unsigned* flag, unsigned* out) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x == blockDim.x - 1) store_release(flag, 7u);
   unsigned seen;
@@ -82,7 +84,7 @@ TEST_P(SimWaits, EveryResidentThreadMakesProgress) {
 // ---------------------------------------------------------------------------------------------------- faults
 
 /// Words that arrive one by one, all looked at in one loop.
-__global__ void waits_for_four(GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out, unsigned senders) {
+__global__ void waits_for_four(unsigned* flags, unsigned* out, unsigned senders) {
   if (blockIdx.x < gridDim.x - 1) {
     if (blockIdx.x < senders) store_relaxed(flags + blockIdx.x, blockIdx.x + 1);
     return;
@@ -105,7 +107,7 @@ TEST_P(SimWaits, ForSeveralWordsInTurn) {
 
 int line_of_poll = 0;
 
-__global__ void wait_for_flag(GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, unsigned producer_sets) {
+__global__ void wait_for_flag(unsigned* flag, unsigned* out, unsigned producer_sets) {
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) {
     if (producer_sets) store_release(flag, 1u);
@@ -132,8 +134,8 @@ TEST_P(SimWaits, LostWakeUpBetweenBlocks) {
   run<wait_for_flag>(4, 64, 0, flag.ptr(), out.ptr(), 1u);
 }
 
-__global__ void producer_with_a_branch(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> values,
-                                       GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out) {
+__global__ void producer_with_a_branch(const unsigned* in, unsigned* values,
+                                       unsigned* flags, unsigned* out) {
   const unsigned b = blockIdx.x;
   if (threadIdx.x == 0) {
     const unsigned value = in[b];
@@ -157,7 +159,7 @@ TEST_P(SimWaits, ProducerForgetsTheFlagInOneBranch) {
     const auto in = on_device<unsigned>({1, 2, third, 5, 7});
     const auto flags = zeros<unsigned>(5);
     const Buffer<unsigned> values(5), out(5);
-    launch<producer_with_a_branch>({5, 32, 0, {}}, GlobalPtr<const unsigned>(in.ptr()), values.ptr(), flags.ptr(),
+    launch<producer_with_a_branch>({5, 32, 0, {}}, static_cast<const unsigned*>(in.ptr()), values.ptr(), flags.ptr(),
                                    out.ptr());
     sim::synchronize({});
   };
@@ -172,7 +174,7 @@ TEST_P(SimWaits, ProducerForgetsTheFlagInOneBranch) {
   }
 }
 
-__global__ void waits_for_its_successor(GlobalPtr<unsigned> flags) {
+__global__ void waits_for_its_successor(unsigned* flags) {
   if (blockIdx.x + 1 < gridDim.x) {
     while (load_acquire(flags + (blockIdx.x + 1)) == 0) {
     }
@@ -190,7 +192,7 @@ TEST(SimWaitsForward, WaitForABlockThatDoesNotFit) {
   EXPECT_TRUE(says(f, "72 blocks have not started, since only 192 fit at once")) << f.what();
 }
 
-__global__ void polls_by_adding_nothing(GlobalPtr<unsigned> flag) {
+__global__ void polls_by_adding_nothing(unsigned* flag) {
   while (atomicAdd(flag, 0u) == 0) {
   }
 }
@@ -200,7 +202,7 @@ TEST_P(SimWaits, PollingByAtomics) {
   EXPECT_EQ(fault_of<polls_by_adding_nothing>(2, 32, 0, flag.ptr()).kind, FaultKind::endless_wait);
 }
 
-__global__ void polls_by_plain_reads(GlobalPtr<unsigned> flag) {
+__global__ void polls_by_plain_reads(unsigned* flag) {
   while (flag[0] == 0) {
   }
 }

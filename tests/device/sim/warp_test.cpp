@@ -11,7 +11,7 @@ class SimWarps : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimWarps, testing::ValuesIn(all_orders), order_name);
 
 template <class T>
-__global__ void shuffles(GlobalPtr<T> down, GlobalPtr<T> across, GlobalPtr<T> from, int width) {
+__global__ void shuffles(T* down, T* across, T* from, int width) {
   const unsigned t = threadIdx.x;
   down[t] = __shfl_down_sync(0xffffffffu, T(t), 3, width);
   across[t] = __shfl_xor_sync(0xffffffffu, T(t), 5, width);
@@ -43,7 +43,7 @@ TEST_P(SimWarps, Shuffles) {
 
 int line_of_shuffle = 0;
 
-__global__ void small_block(GlobalPtr<float> out) {
+__global__ void small_block(float* out) {
   const float mine = static_cast<float>(threadIdx.x);
   line_of_shuffle = __LINE__ + 1;
   out[threadIdx.x] = __shfl_down_sync(0xffffffffu, mine, 4);
@@ -63,16 +63,16 @@ TEST_P(SimWarps, LanesThatTheBlockLacksGiveNoValue) {
 }
 
 /// Adds up 8 lanes: those above get undefined values, which lane 0 never sees.
-__global__ void eight_lanes(GlobalPtr<int> out) {
+__global__ void eight_lanes(int* out) {
   if (threadIdx.x >= 8) return;
   int sum = 5;
   for (unsigned distance = 4; distance > 0; distance /= 2) sum += __shfl_down_sync(0xffu, sum, distance);
   if (threadIdx.x == 0) out[0] = sum;
 }
-__global__ void from_outside_the_mask(GlobalPtr<int> out) {
+__global__ void from_outside_the_mask(int* out) {
   if (threadIdx.x < 16) out[threadIdx.x] = __shfl_xor_sync(0xffffu, 7, 16);
 }
-__global__ void own_values(GlobalPtr<int> out) {
+__global__ void own_values(int* out) {
   out[threadIdx.x] = __shfl_down_sync(~0u, 7, 16) + __shfl_up_sync(~0u, 7, 16) + __shfl_down_sync(~0u, 7, 2, 4);
 }
 
@@ -94,7 +94,7 @@ TEST_P(SimWarps, ValuesThatCudaLeavesUndefinedAreToldOf) {
   EXPECT_EQ(both.find(used + "; in kernel eight_lanes the shuffle at "), 0u) << both;
 }
 
-__global__ void warp_sums(GlobalPtr<unsigned> u, GlobalPtr<int> i) {
+__global__ void warp_sums(unsigned* u, int* i) {
   u[threadIdx.x] = __reduce_add_sync(0xffffffffu, 0xfffffff0u + threadIdx.x % 32);
   if (threadIdx.x % 2) i[threadIdx.x] = __reduce_add_sync(0xaaaaaaaau, -static_cast<int>(threadIdx.x % 32));
   else i[threadIdx.x] = __reduce_add_sync(0x55555555u, 1);
@@ -124,8 +124,9 @@ void last_warp(Pointer p) {
 }
 
 template <bool Synchronised>
-__global__ void last_warp_in_shared(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void last_warp_in_shared(const unsigned* in, unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   s[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
   if (threadIdx.x < 32) last_warp<Synchronised>(s);
@@ -133,14 +134,14 @@ __global__ void last_warp_in_shared(GlobalPtr<const unsigned> in, GlobalPtr<unsi
 }
 
 template <bool Synchronised>
-__global__ void last_warp_in_global(GlobalPtr<unsigned> data) {
+__global__ void last_warp_in_global(unsigned* data) {
   if (threadIdx.x < 32) last_warp<Synchronised>(data);
 }
 
 TEST_P(SimWarps, MissingWarpBarrierInSharedMemory) {
   const auto in = counting(64);
   const Buffer<unsigned> out(1);
-  const Fault f = fault_of<last_warp_in_shared<false>>(1, 64, 64 * 4, GlobalPtr<const unsigned>(in.ptr()), out.ptr());
+  const Fault f = fault_of<last_warp_in_shared<false>>(1, 64, 64 * 4, static_cast<const unsigned*>(in.ptr()), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.kernel, "last_warp_in_shared<false>");
   ASSERT_EQ(f.threads.size(), 1u);
@@ -148,7 +149,7 @@ TEST_P(SimWarps, MissingWarpBarrierInSharedMemory) {
   if (GetParam() == Order::forward) {
     EXPECT_EQ(f.threads[0], 1u) << f.what();
   }
-  run<last_warp_in_shared<true>>(1, 64, 64 * 4, GlobalPtr<const unsigned>(in.ptr()), out.ptr());
+  run<last_warp_in_shared<true>>(1, 64, 64 * 4, static_cast<const unsigned*>(in.ptr()), out.ptr());
   EXPECT_EQ(on_host(out)[0], 31u * 32 / 2);
 }
 
@@ -163,7 +164,7 @@ TEST_P(SimWarps, MissingWarpBarrierInGlobalMemory) {
   EXPECT_EQ(on_host(again)[0], 31u * 32 / 2);
 }
 
-__global__ void not_in_own_mask(GlobalPtr<unsigned> out) { out[threadIdx.x] = __shfl_down_sync(0x0000ffffu, 1u, 1); }
+__global__ void not_in_own_mask(unsigned* out) { out[threadIdx.x] = __shfl_down_sync(0x0000ffffu, 1u, 1); }
 
 TEST_P(SimWarps, LaneNotInItsMask) {
   const Buffer<unsigned> out(64);
@@ -174,7 +175,7 @@ TEST_P(SimWarps, LaneNotInItsMask) {
   EXPECT_TRUE(says(f, "is not in the mask 0x0000ffff it passes")) << f.what();
 }
 
-__global__ void masks_disagree(GlobalPtr<unsigned> out) {
+__global__ void masks_disagree(unsigned* out) {
   out[threadIdx.x] = __shfl_sync(threadIdx.x < 16 ? 0xffffffffu : 0xffff0001u, threadIdx.x, 20);
 }
 
@@ -190,7 +191,7 @@ TEST_P(SimWarps, MasksDisagree) {
   }
 }
 
-__global__ void half_joins_nobody(GlobalPtr<unsigned> out) {
+__global__ void half_joins_nobody(unsigned* out) {
   const unsigned mask = threadIdx.x < 16 ? 0xffffffffu : 0xffff0000u;
   out[threadIdx.x] = __shfl_sync(mask, threadIdx.x, 20);
 }
@@ -218,14 +219,15 @@ TEST_P(SimWarps, WarpOperationsDisagree) {
   EXPECT_TRUE(says(f, "__reduce_add_sync with mask 0xffffffff")) << f.what();
 }
 
-__global__ void shuffle_after_return(GlobalPtr<unsigned> out) {
+__global__ void shuffle_after_return(unsigned* out) {
   if (threadIdx.x >= 50) return;
   out[threadIdx.x] = __shfl_down_sync(0xffffffffu, threadIdx.x, 1);
 }
 
 /// All lanes but those of a mask are gone; the others meet by masks that name all, and exchange through memory.
-__global__ void meet_after_return(GlobalPtr<unsigned> out) {
-  SharedPtr<unsigned> s = shared_memory<unsigned>();
+__global__ void meet_after_return(unsigned* out) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  unsigned* s = reinterpret_cast<unsigned*>(raw);
   const unsigned t = threadIdx.x;
   if (t % 4 == 3) return;
   s[t] = t;
