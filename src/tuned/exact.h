@@ -828,8 +828,8 @@ class ExactFinish {
   __device__ void end(Warp& warp) const {
     constexpr int per_lane = Warp::per_lane;
     using A = At<per_lane>;
-    __shared__ std::int64_t sums[warps * packed];
-    __shared__ unsigned marks[warps];
+    __shared__ __align__(16) std::int64_t sums[warps * packed];
+    __shared__ __align__(16) unsigned marks[warps];
     const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
     const bool is_packed = lane >= A::first && lane <= A::last;
     warp.end();
@@ -884,8 +884,8 @@ class ExactFinish {
   template <unsigned warps, class Warp>
   __device__ bool is_in_one_window(const Warp& warp, bool is_whole, Window& of) const {
     constexpr unsigned parts = Warp::parts;
-    __shared__ std::int64_t sums[warps * parts];
-    __shared__ unsigned marks[warps];
+    __shared__ __align__(16) std::int64_t sums[warps * parts];
+    __shared__ __align__(16) unsigned marks[warps];
     const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
     const bool has_other = __any_sync(whole_warp, warp.has_other()) != 0;
     bool is_zero = true;
@@ -1079,7 +1079,7 @@ struct ExactTiles {
       left = claimed < runs ? run : 1;
     };
     begin();
-    __shared__ unsigned next[2];  // in turn: a slow thread may still read one
+    __shared__ __align__(16) unsigned next[2];  // in turn: a slow thread may still read one
     Claim claim(claims);
     uint4 after[vectors];
     if (ahead) load(tile, after);
@@ -1156,11 +1156,11 @@ __device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
       ExactTiles<vectors>::in_turn(in, take);
   };
   using FirstBin = typename First::Bin;
-  __shared__ FirstBin first_bins[warps * First::bins];
+  __shared__ __align__(16) FirstBin first_bins[warps * First::bins];
   First first(first_bins + threadIdx.x / 32 * First::bins);
   if constexpr (moments) {
     using SecondBin = typename Second::Bin;
-    __shared__ SecondBin second_bins[warps * Second::bins];
+    __shared__ __align__(16) SecondBin second_bins[warps * Second::bins];
     Second second(second_bins + threadIdx.x / 32 * Second::bins);
     each([&](const uint4 (&v)[vectors]) {
       first.add(v);

@@ -259,7 +259,7 @@ struct Claimed {
   /// before there is one. `turn` alternates between 0 and 1. `take` must pass a barrier of the block.
   template <class S, class W, class Operation, class In, class Take>
   __device__ void sums_of_tiles(const Share<In>& in, const Take& take) const {
-    __shared__ unsigned next[2];
+    __shared__ __align__(16) unsigned next[2];
     const auto whole = static_cast<unsigned>(in.vectors / Tiled::tile);
     const unsigned tiles = whole + (whole * Tiled::tile < in.vectors || in.has_ends());
     S sum{};

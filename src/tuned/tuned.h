@@ -69,7 +69,7 @@ reduce(const Share<In> in, const Reading reading, const Finish finish, const Res
   using S = SumIn<Acc, Operation>;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  __shared__ S sums[Reading::block / 32];
+  __shared__ __align__(16) S sums[Reading::block / 32];
   const S sum = sum_of_block<Reading::block>(reading.template sum_of_thread<S, W, Operation>(in), sums);
   if (threadIdx.x < 32) finish.end(sum, result);
 }
@@ -82,7 +82,7 @@ reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, con
   using W = typename AddedIn<Acc>::type;
   using S = SumIn<Acc, Operation>;
   constexpr unsigned warps = Claimed::block / 32;
-  __shared__ S sums[2 * warps];
+  __shared__ __align__(16) S sums[2 * warps];
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   PackedSum<S, Sums::many> packed(finish.workspace);
