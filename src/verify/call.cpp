@@ -138,7 +138,11 @@ CaseCall::CaseCall(Workbench& bench, const Case& what, OwnPlan& plan, CaseInput&
       copy_(std::move(copy)),
       changed_(std::move(changed)) {
   if (!copy_ && what.variant->consumes_input) copy_ = bench.room_for(input);
-  if (on_sim() && !what.variant->consumes_input) sim::protect_input(device_input().get());
+  if (!on_sim()) return;
+  // Kernels may touch the n elements and the result, and nothing beside them.
+  sim::set_reach(device_input().bytes_at(skipped()), what.problem.bytes());
+  sim::set_reach(output_.get(), output_.bytes());
+  if (!what.variant->consumes_input) sim::protect_input(device_input().get());
 }
 
 /// Copies the input, if the call works on a copy, then changes the element.

@@ -57,6 +57,7 @@ class Output {
  public:
   Output(Backend&, std::size_t bytes, Stream);
   void* get() const;
+  std::size_t bytes() const { return bytes_; }
   void poison(Stream stream) { backend_.fill(get(), 0xFF, bytes_, stream); }
   /// The result, after waiting for `stream`; or what is wrong with the guards.
   std::string read(void* result, Stream stream) const;

@@ -14,7 +14,10 @@
 
 namespace reductio::sim {
 
-std::string to_string(const Site& s) { return s.file ? path_of(s.file) + ":" + std::to_string(s.line) : "?"; }
+std::string to_string(const Site& s) {
+  if (!s.file) return "?";
+  return path_of(s.file) + ":" + std::to_string(s.line) + (s.column ? ":" + std::to_string(s.column) : "");
+}
 
 std::string path_of(const char* file) {
   constexpr std::string_view here = __FILE__, below = "src/device/sim/diagnosis.cpp";
@@ -63,7 +66,7 @@ void Scheduler::stop_last(FaultKind kind, Site site, const std::string& what) {
 
 Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
                        const std::string& what) const {
-  return Fault(kind, kernel_, block, std::move(threads), site.file ? path_of(site.file) : "", site.line, what);
+  return Fault(kind, kernel_, block, std::move(threads), site.file ? path_of(site.file) : "", site.line, what, site.column);
 }
 
 /// "threads 0-31 wait at src/kernels/twopass.cu:20 (__syncthreads), threads 32-63 have returned".

@@ -20,7 +20,7 @@ namespace reductio::sim {
 [[noreturn]] void fail_outside();
 
 bool same(const Site&, const Site&);
-/// "src/kernels/twopass.cu:20": as path_of().
+/// "src/kernels/twopass.cu:20:7": as path_of().
 std::string to_string(const Site&);
 /// A source file, from the project's folder where it lies there; else as the compiler has it.
 std::string path_of(const char* file);

@@ -40,25 +40,26 @@ std::string ranges(const std::vector<unsigned>& ascending) {
 namespace {
 
 std::string one_line(FaultKind kind, const std::string& kernel, std::size_t block, const std::vector<unsigned>& threads,
-                     const std::string& file, int line, const std::string& what) {
+                     const std::string& file, int line, int column, const std::string& what) {
   std::string text = "simulated device: " + std::string(name(kind));
   if (!kernel.empty()) text += " in kernel " + kernel;
   if (!threads.empty())
     text += ", block " + std::to_string(block) + (threads.size() > 1 ? ", threads " : ", thread ") + ranges(threads);
-  if (line) text += ", " + file + ":" + std::to_string(line);
+  if (line) text += ", " + file + ":" + std::to_string(line) + (column ? ":" + std::to_string(column) : "");
   return text + ": " + what;
 }
 
 }  // namespace
 
 Fault::Fault(FaultKind kind_, std::string kernel_, std::size_t block_, std::vector<unsigned> threads_,
-             std::string file_, int line_, const std::string& what_happened)
-    : DeviceError(one_line(kind_, kernel_, block_, threads_, file_, line_, what_happened)),
+             std::string file_, int line_, const std::string& what_happened, int column_)
+    : DeviceError(one_line(kind_, kernel_, block_, threads_, file_, line_, column_, what_happened)),
       kind(kind_),
       kernel(std::move(kernel_)),
       block(block_),
       threads(std::move(threads_)),
       file(std::move(file_)),
-      line(line_) {}
+      line(line_),
+      column(column_) {}
 
 }  // namespace reductio::sim

@@ -33,14 +33,14 @@ std::string_view name(FaultKind);
 /// refuse it there. what() is one line that holds everything below.
 struct Fault : DeviceError {
   Fault(FaultKind kind, std::string kernel, std::size_t block, std::vector<unsigned> threads, std::string file,
-        int line, const std::string& what_happened);
+        int line, const std::string& what_happened, int column = 0);
 
   FaultKind kind;
   std::string kernel;             ///< "rolled<unsigned int, Identity>"; empty if no kernel is involved
   std::size_t block;              ///< blockIdx.x
   std::vector<unsigned> threads;  ///< threadIdx.x of those who fail or wait, ascending; empty if no kernel runs
   std::string file;               ///< the source file where known, from the project's folder where it lies there
-  int line;                       ///< 0 if unknown
+  int line, column;               ///< 0 if unknown
 };
 
 /// "0-31, 40, 48-63".

@@ -74,6 +74,8 @@ template <Access kind, std::size_t size>
 /// A copy or a fill, in words where it is of whole ones.
 void on_range(Access kind, const void* p, std::size_t bytes, const Place* place) {
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  const Fiber& mine = *scheduler().fibers().current();
+  if (begin - reinterpret_cast<std::uintptr_t>(mine.stack) < mine.size) return;  // mostly it is a local variable
   checked([&] {
     for (std::uintptr_t at = begin; at < begin + bytes;) {
       settle();

@@ -38,6 +38,8 @@ constexpr const char* in_prepare = "a plan's memory is there from when it is pre
 constexpr std::uintptr_t first_address = std::uintptr_t{1} << 45, last_address = std::uintptr_t{1} << 46;
 /// How many released allocations are remembered.
 constexpr std::size_t most_released = 4096;
+/// Pages are used again, since new ones cost the system more than most cases do, but only after so many releases.
+constexpr std::size_t rests_for = 64, most_retired_bytes = std::size_t{64} << 20;
 
 struct Heap {
   std::deque<Memory> all;
@@ -45,6 +47,8 @@ struct Heap {
   std::map<std::uintptr_t, Memory*> live;  // by first address
   std::set<Memory*> workspaces;            // those of them that are plans'
   std::map<std::uintptr_t, std::uintptr_t> released;  // from the first address to the end
+  std::deque<std::pair<void*, std::size_t>> retired;  // released pages that are still mapped, oldest first
+  std::size_t retired_bytes = 0;
   std::uintptr_t next_address = first_address;
   std::size_t used_bytes = 0;
 };
@@ -77,9 +81,17 @@ void set_owner(std::uintptr_t begin, std::size_t bytes, Memory* m) {
   }
 }
 
-/// Null if the machine has no memory. Zeros, at an address that no allocation had lately.
+/// Null if the machine has no memory. At an address that no allocation had lately.
 void* map_pages(std::size_t bytes) {
   Heap& h = heap();
+  for (std::size_t i = 0; i + rests_for < h.retired.size(); ++i) {
+    const auto [p, size] = h.retired[i];
+    if (size != bytes) continue;
+    h.retired.erase(h.retired.begin() + static_cast<std::ptrdiff_t>(i));
+    h.retired_bytes -= bytes;
+    h.released.erase(reinterpret_cast<std::uintptr_t>(p));
+    return p;
+  }
   if (h.next_address + bytes > last_address) h.next_address = first_address;
   void* const p = mmap(reinterpret_cast<void*>(h.next_address), bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -193,7 +205,14 @@ void release(void* p) noexcept {
   const std::size_t bytes = m.end - m.begin;
   h.used_bytes -= bytes;
   set_owner(m.begin, mapped_bytes(bytes), nullptr);
-  munmap(p, mapped_bytes(bytes));
+  h.retired.emplace_back(p, mapped_bytes(bytes));
+  h.retired_bytes += mapped_bytes(bytes);
+  while (h.retired_bytes > most_retired_bytes) {
+    const auto [oldest, size] = h.retired.front();
+    munmap(oldest, size);
+    h.retired.pop_front();
+    h.retired_bytes -= size;
+  }
   std::free(m.written);
   std::free(m.records);
   std::free(m.reads);

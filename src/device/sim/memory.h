@@ -83,9 +83,6 @@ void* allocate(std::size_t bytes);
 void* allocate_workspace(std::size_t bytes);
 void release(void*) noexcept;
 std::size_t memory_free();
-/// From now on kernels may touch, of the allocation that holds them, these bytes alone. Throws Fault where they do not
-/// lie in one.
-void set_reach(const void* p, std::size_t bytes);
 /// Throws Fault where kernels may not touch all of these bytes: `what`, called at `site`, asks for them as elements.
 void check_range(const void* p, std::size_t bytes, std::size_t element_bytes, const char* what, Site site);
 /// What an address is that no kernel may touch: "128 bytes behind the end of an allocation of 512", "in memory that was

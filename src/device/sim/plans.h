@@ -40,5 +40,8 @@ void set_words(PlanId, const std::vector<std::uint32_t>&);
 void enqueue_forgetting(Stream, PlanId);
 /// From now on no kernel may write to the allocation that holds `p`.
 void protect_input(const void* p);
+/// From now on kernels may touch, of the allocation that holds them, these bytes alone. Throws Fault where they do not
+/// lie in one.
+void set_reach(const void* p, std::size_t bytes);
 
 }  // namespace reductio::sim
