@@ -33,8 +33,8 @@ constexpr const char* head = R"(/// @ID@: say here what this reduction tries, an
 ///   cmake --build @BUILD@ --target reductio && @BUILD@/bin/reductio verify --variants '^@ID@$'
 ///   @BUILD@/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
 /// device/kernel.h lists what a kernel may use, device/sum_kernel.h what the last statement can say. T is float, double
-/// and, for i32, unsigned. A kernel of float alone needs no template: it takes const float* in and
-/// float* out, and the last argument is launch<sum_all>.
+/// and, for i32, unsigned. A kernel of float alone needs no template: it takes const float* in and float* out, and the
+/// last argument is launch<sum_all>.
 #include "device/device.h"
 
 namespace reductio::device {
@@ -93,8 +93,7 @@ const Register registered = sum_kernel("@ID@",
 constexpr const char* last_block_kernel = R"(@TREE@
 /// Block b stores its share's sum in partials[b] and counts itself; the last to arrive adds them up. `arrived` is zero.
 template <class T>
-__global__ void sum_all(const T* in, T* out, std::int64_t n, T* partials,
-                        unsigned* arrived) {
+__global__ void sum_all(const T* in, T* out, std::int64_t n, T* partials, unsigned* arrived) {
 @THREAD@  sum = block_sum(sum);
   bool last = false;
   if (threadIdx.x == 0) {

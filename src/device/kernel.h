@@ -1,11 +1,11 @@
 #pragma once
-/// What a kernel needs, and nothing of the harness. A kernel is plain CUDA C++ in a .cu file and is compiled twice from
-/// the same source: by nvcc for the GPU (cuda/kernel.cuh), and by clang++ for the simulated device, which sees every
-/// access to memory (sim/sim.h). Both give the same names, listed here:
+/// What a kernel needs, and nothing of the harness. A kernel is plain CUDA C++ in a .cu file. Two compilers take the
+/// same source: nvcc for the GPU (cuda/kernel.cuh), and clang++ for the simulated device, which checks every access to
+/// memory (sim/sim.h). Both give the same names:
 ///
-///   in kernels   __global__, __device__, __shared__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__,
-///                __grid_constant__; assert, __trap, __nanosleep;
-///                threadIdx, blockIdx, blockDim, gridDim (x only), warpSize
+///   in kernels   __global__, __device__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__,
+///                __grid_constant__; assert, __trap, __nanosleep; warpSize, and
+///                threadIdx, blockIdx, blockDim, gridDim, whose y and z are those of a launch in one dimension
 ///   barriers     __syncthreads, __syncthreads_or, _and, _count; __syncwarp; grid_sync(): all blocks of a cooperative
 ///                launch (in device/grid_sync.h); cooperative groups (in device/cooperative_groups.h)
 ///   warps        __shfl_sync, __shfl_up_sync, _down, _xor of 4 and 8 bytes; __any_sync, __all_sync, __ballot_sync;
@@ -27,8 +27,8 @@
 ///   loads        load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1; on an
 ///                H200 L2 gives up what was loaded so before other lines (docs/tuning.md, 21);
 ///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt
-///   shared       __shared__ T x[N]; dynamic shared memory, whose bytes the launch states, in a template as
-///                extern __shared__ __align__(16) unsigned char raw[] and a cast, since nvcc takes one type for one name
+///   shared       __shared__ T x[N]; dynamic: extern __shared__ T x[], whose bytes the launch states. In a template
+///                extern __shared__ __align__(16) unsigned char raw[] and a cast: nvcc refuses two types of one name
 ///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
 ///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), in place of <<<>>>;
 ///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
@@ -36,7 +36,7 @@
 ///   on the host  ceil_div(a, b), blocks_for(n, share);
 ///                for_block<low, high>(block, f): from a block size to a template argument
 ///
-/// docs/porting.md brings kernels over from elsewhere, idiom by idiom.
+/// docs/porting.md says how a kernel from elsewhere is registered, and what is not simulated.
 ///
 /// For the GPU this header can be installed without the rest: it needs device/cuda/kernel.cuh beside it and the CUDA
 /// toolkit. The simulated device is a part of the harness.

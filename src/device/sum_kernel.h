@@ -101,8 +101,7 @@ constexpr ElementType type_of() {
 
 /// A kernel of any of these signatures, whose input is in memory and whose other types are decided.
 template <class T>
-using SumStart = std::function<void(const Launch&, const T* in, T* out, std::size_t n,
-                                    T* partials, unsigned* arrived)>;
+using SumStart = std::function<void(const Launch&, const T* in, T* out, std::size_t n, T* partials, unsigned* arrived)>;
 template <class T>
 struct SumLaunch {
   SumStart<T> start;
@@ -119,8 +118,8 @@ SumLaunch<T> sum_launch(const Choose& choose, const Settings& s) {
       using N = typename Parameters::Number;
       static_assert(std::is_same_v<typename Parameters::Element, T>,
                     "the kernel's `out` is not of the type T asked for");
-      return {[=](const Launch& l, const T* in, T* out, std::size_t n,
-                  [[maybe_unused]] T* partials, [[maybe_unused]] unsigned* arrived) {
+      return {[=](const Launch& l, const T* in, T* out, std::size_t n, [[maybe_unused]] T* partials,
+                  [[maybe_unused]] unsigned* arrived) {
                 if constexpr (Parameters::has_counter)
                   kernel(l, {in}, out, static_cast<N>(n), partials, arrived);
                 else
@@ -129,9 +128,8 @@ SumLaunch<T> sum_launch(const Choose& choose, const Settings& s) {
               static_cast<std::uint64_t>(std::numeric_limits<N>::max()), Parameters::has_counter};
     } else {
       static_assert(Parameters::fit,
-                    "a sum_kernel takes (const T* in, T* out, std::int64_t n), or with "
-                    "Finish::last_block (in, out, n, T* partials, unsigned* arrived); `in` may be "
-                    "Input<T, Load> and n any integer");
+                    "a sum_kernel takes (const T* in, T* out, std::int64_t n), or with Finish::last_block "
+                    "(in, out, n, T* partials, unsigned* arrived); `in` may be Input<T, Load>, and n any integer");
       return {};
     }
   });
@@ -185,8 +183,8 @@ std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const std::function<Sum
                 .block_threads = block,
                 .longest_chain = roundings + longest_chain_of(shape, n, grid, block, finishes_on_host(s))};
   const std::size_t shared_bytes = per_element ? ceil_div(block, per_element) * sizeof(T) : 0;
-  const auto blocks = [=, start = kernel.start](void* in, T* out, Stream stream, T* partials = {},
-                                                unsigned* arrived = {}) {
+  const auto blocks = [=, start = kernel.start](void* in, T* out, Stream stream, T* partials = nullptr,
+                                                unsigned* arrived = nullptr) {
     start({grid, block, shared_bytes, stream}, static_cast<const T*>(in), out, n, partials, arrived);
   };
   if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, n, blocks);
@@ -195,7 +193,7 @@ std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const std::function<Sum
     info.workspace_bytes = partials.bytes();
     return plan_of(info, [=, again = second(s).start](void* in, void* out, Stream stream) {
       blocks(in, partials.ptr(), stream);
-      again({1, block, shared_bytes, stream}, partials.ptr(), static_cast<T*>(out), grid, {}, {});
+      again({1, block, shared_bytes, stream}, partials.ptr(), static_cast<T*>(out), grid, nullptr, nullptr);
     });
   }
   if (shape.finish == Finish::last_block) {
