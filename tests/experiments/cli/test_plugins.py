@@ -390,6 +390,39 @@ def test_a_cheat_is_not_compared(cheat, reductio):
     assert told.code == 2 and f"cheat/{cheat} gave a wrong result" in told.err
 
 
+def off_by_one_percent(mine: Path) -> None:
+    """So little, beside what rounding may do in 2^20 additions in a row, that no result of random data shows it."""
+    mine.write_text(CPU.replace("(float)sum", "(float)(1.01 * sum)"))
+
+
+def test_one_that_is_a_little_wrong_is_not_compared(reductio, mine):
+    off_by_one_percent(mine)
+    told = reductio("compare", "host/plain", "./mine.c", "--sizes", "2^20")
+    assert told.code == 2
+    assert re.fullmatch(r"reductio: mine/plain gave a wrong result: got \S+, want \S+ exactly, of data whose sum is exact in any order "
+                        r"of adding; 'reductio verify' tells more", told.err.splitlines()[-1])
+    assert "FASTER" not in told.out and "SLOWER" not in told.out and "SAME" not in told.out
+
+
+def test_a_comparison_of_nothing_ends_at_once(reductio, tmp_path, mine):
+    """The base alone is not worth its 20 allocations, each of which has a process."""
+    off_by_one_percent(mine)
+    (tmp_path / "base.c").write_text("#include <stdio.h>\n" + CPU.replace("mine/plain", "mine/base").replace(
+        "  *out", '  static int calls;\n  FILE* const f = calls++ ? 0 : fopen("processes", "a");\n  if (f) fputc(\'x\', f), fclose(f);\n  *out'))
+    assert reductio("compare", "./base.c", "./mine.c", "--sizes", "2^20").code == 2
+    assert (tmp_path / "processes").read_text() == "xx"  # pilots, and one allocation
+
+
+def test_one_that_is_a_little_wrong_costs_its_own_rows(reductio, mine):
+    off_by_one_percent(mine)
+    told = reductio("run", "cpu", "--quick", "--plugin", "mine.c", "--variants", "^(host|mine)/plain$", "--types", "f32", "--sizes", "2^20",
+                    "--csv")
+    assert told.code == 2, told.err
+    rows = {r["variant"]: r for r in csv.DictReader(told.out.splitlines())}
+    assert [rows[v]["status"] for v in ("host/plain", "mine/plain")] == ["ok", "wrong"] and not rows["mine/plain"]["time_median_s"]
+    assert "of data whose sum is exact in any order" in rows["mine/plain"]["reason"]
+
+
 @pytest.mark.parametrize("cheat, end", [
     ("crashes", "SIGSEGV (Segmentation fault)"), ("ends-the-process", "exit(0)"), ("throws", "SIGABRT (Aborted)")])
 def test_one_that_ends_its_process_costs_its_own_rows(cheat, end, reductio):
