@@ -141,7 +141,7 @@ def test_a_table_by_hand_with_settings_passes_the_battery(reductio, tmp_path):
     ('-DID="sum"',): "has a variant 'sum', whose id is not a group and a name",
     ('-DID="a/b/c"',): "has a variant 'a/b/c', whose id is not a group and a name",
     ('-DID="a/b c"',): "has a variant 'a/b c', whose id is not a group and a name",
-    ('-DID="host/plain"',): "has a variant 'host/plain', which is there already",
+    ('-DID="host/plain"',): "has a variant 'host/plain', which is there already, from 'baselines/host.cpp'; rename it",
     ("-DTYPES=256",): "has an unknown value in variant 'table/sum': types 256",
     ("-DTYPES=0",): "has no types in variant 'table/sum'",
     ("-DOPERATIONS=16",): "has an unknown value in variant 'table/sum': operations 16",
@@ -289,12 +289,12 @@ def test_the_pages_kernel_of_the_gpu(reductio, tmp_path):
     assert told.code == 1 and "BLOCK" in told.err  # nvcc's own words
     flags = "--nvcc-flags=-DBLOCK=256 -arch=compute_90"
     listed = reductio("list", "./mine.cu", flags, "--csv")
-    assert [(r["variant"], r["devices"]) for r in listed.rows()] == [("mine/atomic", "cuda")]
+    assert [(r["variant"], r["devices"]) for r in listed.rows()] == [("mine/loaded", "cuda")]
     assert listed.err.count("-arch=") == 1 and "-gencode" not in listed.err
     refused = reductio("verify", "--variants", "./mine.cu", flags, "--device", "sim").err
     assert "whose accesses to memory the simulated device cannot see; docs/porting.md says how" in refused
     skip_without_gpu()
-    assert "mine/atomic" in reductio("verify", "--variants", "./mine.cu", "--nvcc-flags=-DBLOCK=256", "--device", "cuda",
+    assert "mine/loaded" in reductio("verify", "--variants", "./mine.cu", "--nvcc-flags=-DBLOCK=256", "--device", "cuda",
                                      "--sizes", "1000,2^20").ok()
 
 
