@@ -156,7 +156,7 @@ void print_variants(const std::vector<const Variant*>& selected, const ListOptio
   }
   table.print();
   say(fmt::format("\n{}; 'reductio info VARIANT' tells all about one", counted(selected.size(), "variant")));
-  if (!folds) return;
+  if (selected.size() < variants().size() || options.all) return;
   // A newcomer's first two, which need no GPU.
   for (const char* const step :
        {"verify --variants '^twopass/' --tier quick --device sim", "compare host/plain host/unroll4"})

@@ -195,7 +195,7 @@ void print_result(const VariantResult& r) {
 std::string not_tested(const std::vector<VariantResult>& results, const VerifyOptions& options) {
   if (!options.selection.sizes.empty()) return {};
   const auto count = std::count_if(results.begin(), results.end(), [](const VariantResult& r) {
-    return r.passed && r.largest_n < std::numeric_limits<std::int32_t>::max();
+    return status(r) == "ok" && r.largest_n < std::numeric_limits<std::int32_t>::max();
   });
   if (count == 0) return {};
   return fmt::format("not tested of {}: n beyond 2^31, where an int index overflows; --tier gpu tests it where memory "
