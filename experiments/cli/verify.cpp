@@ -198,8 +198,8 @@ std::string not_tested(const std::vector<VariantResult>& results, const VerifyOp
     return status(r) == "ok" && r.largest_n < std::numeric_limits<std::int32_t>::max();
   });
   if (count == 0) return {};
-  return fmt::format("not tested of {}: n beyond 2^31, where an int index overflows; --tier gpu tests it where memory "
-                     "suffices, a GPU in any case",
+  return fmt::format("not tested of {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory "
+                     "suffices",
                      counted(static_cast<std::size_t>(count), "variant"));
 }
 

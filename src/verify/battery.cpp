@@ -624,7 +624,8 @@ class Builder {
     if (needs > there)
       cases_.back().left_out = "too little memory: " + std::to_string(problem.n) + " elements of " +
                                std::string(name(problem.type)) + " take " + std::to_string(needs >> 20) + " MiB" +
-                               (simulated ? " on the simulated device" : "");
+                               (simulated ? " on the simulated device" : "") + ", of " +
+                               std::to_string(there >> 20) + " MiB that are free";
   }
 
   /// The defaults and a drawn setting, each with the type chosen; and the defaults with `index=i32`, as far as it goes.

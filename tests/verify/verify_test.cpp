@@ -202,8 +202,10 @@ TEST(BatteryCases, large_sizes_that_memory_does_not_hold_are_left_out_and_say_so
   for (const Case& c : battery(v, small, Tier::gpu, 1))
     if (!c.left_out.empty()) why.insert(c.left_out);
   EXPECT_EQ(why, (std::set<std::string>{
-                     "too little memory: 2147483647 elements of i32 take 10495 MiB on the simulated device",
-                     "too little memory: 4294967295 elements of i32 take 20735 MiB on the simulated device"}));
+                     "too little memory: 2147483647 elements of i32 take 10495 MiB on the simulated device, of "
+                     "1024 MiB that are free",
+                     "too little memory: 4294967295 elements of i32 take 20735 MiB on the simulated device, of "
+                     "1024 MiB that are free"}));
 }
 
 /// Sums of bytes on the CPU, by an index of 32 bits.
