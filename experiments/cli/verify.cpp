@@ -198,9 +198,9 @@ std::string not_tested(const std::vector<VariantResult>& results, const VerifyOp
     return status(r) == "ok" && r.largest_n < std::numeric_limits<std::int32_t>::max();
   });
   if (count == 0) return {};
-  return fmt::format("not tested of {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory "
-                     "suffices",
-                     counted(static_cast<std::size_t>(count), "variant"));
+  return fmt::format(
+      "not tested of {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory suffices",
+      counted(static_cast<std::size_t>(count), "variant"));
 }
 
 /// Throws UsageError where --check asks of a case what its data or its variant's settings cannot show.
