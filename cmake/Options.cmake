@@ -35,11 +35,13 @@ function(reductio_compile_cheaply target)
 endfunction()
 
 # reductio_forgive_unused(FILES...): in a kernel file of a user's own, what nothing uses (a variable, a parameter, a
-# function) is a warning, as while it is being written. nvcc says nothing of it, the compiler of the simulated device does.
+# function) is a warning, as while it is being written, and so is `int i < n` of an unsigned n, as in many a loop that
+# comes from elsewhere. nvcc says nothing of either, the compiler of the simulated device does.
 set(reductio_own_kernels ablation compensated exact levels modern multiblock squares tuned twopass unroll modern_cuda tuned_to_host)
 function(reductio_forgive_unused)
   set(_forgive -Wno-error=unused-variable -Wno-error=unused-parameter -Wno-error=unused-function
-               -Wno-error=unused-but-set-variable -Wno-error=unused-but-set-parameter -Wno-error=unused-local-typedefs)
+               -Wno-error=unused-but-set-variable -Wno-error=unused-but-set-parameter -Wno-error=unused-local-typedefs
+               -Wno-error=sign-compare)
   list(JOIN _forgive "," _by_nvcc)
   foreach(_file ${ARGN})
     cmake_path(GET _file STEM _name)

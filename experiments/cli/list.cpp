@@ -156,6 +156,11 @@ void print_variants(const std::vector<const Variant*>& selected, const ListOptio
   }
   table.print();
   say(fmt::format("\n{}; 'reductio info VARIANT' tells all about one", counted(selected.size(), "variant")));
+  if (selected.size() < variants().size() || options.all) return;
+  // A newcomer's first two, which need no GPU.
+  for (const char* const step :
+       {"verify --variants '^twopass/' --tier quick --device sim", "compare host/plain host/unroll4"})
+    fmt::print("{}\n", wrapped_command(fmt::format("next: {} {}", program_as_called(), step), 2));
 }
 
 void print_experiments(const ListOptions& options) {

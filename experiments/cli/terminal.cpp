@@ -168,6 +168,14 @@ std::string wrapped(std::string_view text, std::size_t columns, std::size_t hang
   }
 }
 
+std::string wrapped_command(std::string_view text, std::size_t hang) {
+  if (text.size() <= text_width()) return std::string(text);
+  std::string out;
+  for (const char c : wrapped(text, std::max<std::size_t>(text_width(), 3) - 2, hang))
+    out += c == '\n' ? " \\\n" : std::string(1, c);
+  return out;
+}
+
 void say(std::string_view text, std::size_t hang) { fmt::print("{}\n", wrapped(text, text_width(), hang)); }
 
 void say_bold(std::string_view text) { fmt::print("{}\n", ink(Ink::bold, wrapped(text, text_width()))); }

@@ -55,6 +55,8 @@ std::size_t text_width(std::FILE* stream = stdout);
 /// `text` broken between words into lines of at most `columns`, the second and later ones indented by `hang`. Its own
 /// line breaks stay. A word that is too long has a line of its own.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t hang = 0);
+/// The same of a command, to stdout's width: where it is broken, a shell reads on.
+std::string wrapped_command(std::string_view text, std::size_t hang);
 /// The text, wrapped to stdout's width, and a line break.
 void say(std::string_view text, std::size_t hang = 0);
 /// The same in bold.

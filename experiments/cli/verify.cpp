@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <regex>
@@ -101,6 +102,7 @@ void print_json(const std::vector<VariantResult>& results) {
                 {"refused", r.refused},
                 {"not_run", r.not_run},
                 {"left_out", r.left_out},
+                {"largest_n", r.largest_n},
                 {"seconds", r.seconds},
                 {"failures", Json::array()},
                 {"refusals", r.refusals},
@@ -115,17 +117,16 @@ void print_json(const std::vector<VariantResult>& results) {
 }
 
 void print_csv(const std::vector<VariantResult>& results) {
-  fmt::print(
-      "{}",
-      csv_record({"variant", "device", "status", "passed", "failed", "refused", "not_run", "left_out", "seconds",
-                  "reason"}));
+  fmt::print("{}", csv_record({"variant", "device", "status", "passed", "failed", "refused", "not_run", "left_out",
+                               "largest_n", "seconds", "reason"}));
   for (const VariantResult& r : results) {
     std::string reason;
     if (!r.failures.empty()) reason = r.failures.front().what.describe() + ": " + r.failures.front().why;
     if (status(r) == "refused") reason = first_refusal(r);
     fmt::print("{}", csv_record({r.id, std::string(name(r.device)), std::string(status(r)), std::to_string(r.passed),
                                  std::to_string(r.failed), std::to_string(r.refused), std::to_string(r.not_run),
-                                 std::to_string(r.left_out), fmt::format("{:.3f}", r.seconds), reason}));
+                                 std::to_string(r.left_out), std::to_string(r.largest_n),
+                                 fmt::format("{:.3f}", r.seconds), reason}));
   }
 }
 
@@ -149,17 +150,6 @@ void print_detail(const std::string& text, std::optional<Ink> colour = {}, std::
   fmt::print("{}\n", colour ? ink(*colour, told) : told);
 }
 
-/// The command of a failed case; where it is broken, the shell reads on.
-std::string again(const std::string& command) {
-  const std::string deep(indent + 2, ' ');
-  const std::string whole = deep + "again: " + command;
-  if (whole.size() <= text_width()) return whole;
-  std::string out;
-  for (const char c : wrapped(whole, std::max<std::size_t>(text_width(), 3) - 2, indent + 4))
-    out += c == '\n' ? " \\\n" : std::string(1, c);
-  return out;
-}
-
 void print_failures(const VariantResult& r) {
   std::vector<std::pair<std::string, std::vector<const Failure*>>> kinds;  // in the order in which they were first met
   for (const Failure& f : r.failures) {
@@ -172,7 +162,8 @@ void print_failures(const VariantResult& r) {
     const Failure& f = *alike.front();
     print_detail(f.what.describe());
     print_detail(f.why, {}, indent + 2);
-    fmt::print("{}\n", ink(Ink::dim, again(f.what.command(r.device, program_as_called()))));
+    const std::string again = "again: " + f.what.command(r.device, program_as_called());
+    fmt::print("{}\n", ink(Ink::dim, wrapped_command(std::string(indent + 2, ' ') + again, indent + 4)));
     if (alike.size() > 1)
       print_detail(fmt::format("... and {} alike (--json has each)", counted(alike.size() - 1, "more case")), {},
                    indent + 2);
@@ -187,6 +178,7 @@ void print_result(const VariantResult& r) {
   if (r.refused) line += fmt::format(", {} refused", r.refused);
   if (r.not_run) line += fmt::format(", {} not run", r.not_run);
   if (r.left_out) line += fmt::format(", {} left out", r.left_out);
+  if (r.passed) line += fmt::format(", n to {}", show_size(r.largest_n));
   say(line + "  " + show_seconds(r.seconds), indent);
   if (r.not_run && r.failed)
     print_detail(fmt::format("given up after {}: {} of {} cases were run", counted(r.failed, "failure"),
@@ -197,6 +189,18 @@ void print_result(const VariantResult& r) {
   for (const auto& why : r.reasons_left_out) print_detail("left out: " + why, Ink::dim);
   for (const auto& why : r.refusals) print_detail("refused: " + why, Ink::dim);
   push_output();
+}
+
+/// What no size that passed has shown; empty: all have met an index beyond 32 bits, or the sizes were named.
+std::string not_tested(const std::vector<VariantResult>& results, const VerifyOptions& options) {
+  if (!options.selection.sizes.empty()) return {};
+  const auto count = std::count_if(results.begin(), results.end(), [](const VariantResult& r) {
+    return status(r) == "ok" && r.largest_n < std::numeric_limits<std::int32_t>::max();
+  });
+  if (count == 0) return {};
+  return fmt::format(
+      "not tested of {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory suffices",
+      counted(static_cast<std::size_t>(count), "variant"));
 }
 
 /// Throws UsageError where --check asks of a case what its data or its variant's settings cannot show.
@@ -420,6 +424,7 @@ int run(const VerifyOptions& options) {
     sum.reasons_left_out.erase(same, sum.reasons_left_out.end());
     if (sum.left_out)
       say(fmt::format("{} left out: {}", counted(sum.left_out, "case"), join(sum.reasons_left_out, "; ")), 2);
+    if (const std::string what = not_tested(results, options); !what.empty()) say(what, 2);
     fmt::print("{} passed, {} failed, {} refused{}\n", sum.passed, sum.failed, sum.refused,
                sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
   }
@@ -449,7 +454,7 @@ Command add_verify(CLI::App& app) {
   options->selection.add_points(*sub);
   sub->add_option("--tier", options->tier,
                   "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere). "
-                  "On the simulated device gpu is standard, and 2^31 - 1 and 2^32 - 1 elements of i8, in 6 GB")
+                  "Elsewhere gpu is standard, and the sizes where an index of 32 bits ends, if memory suffices")
       ->type_name("TIER");
   sub->add_option("--offset", options->offset, "With --sizes: the input starts N elements behind an aligned address")
       ->type_name("N");

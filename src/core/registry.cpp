@@ -171,13 +171,14 @@ void end_registration(const std::string& why) {
   std::_Exit(1);  // destructors of what is half constructed would not be safe
 }
 
+std::string shown_path(std::string_view file) {
+  while (file.starts_with("../")) file.remove_prefix(3);
+  return std::string(file);
+}
+
 std::string registered_twice(const std::string& file, const std::string& other) {
-  // Compilers are given paths that begin in the build folder.
-  const auto shown = [](std::string_view path) {
-    while (path.starts_with("../")) path.remove_prefix(3);
-    return std::string(path);
-  };
-  return "is registered twice, in " + shown(file) + (file == other ? "" : " and in " + shown(other)) + "; rename one";
+  return "is registered twice, in " + shown_path(file) + (file == other ? "" : " and in " + shown_path(other)) +
+         "; rename one";
 }
 
 void register_variant(Variant v, DeviceKind device, Prepare prepare, const char* file) {

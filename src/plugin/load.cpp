@@ -113,6 +113,12 @@ class PluginPlan final : public Plan {
   void* plan_ = nullptr;
 };
 
+/// The file that a variant comes from: a plug-in, or a source of the program.
+std::string source_of(const Variant& v) {
+  if (!v.plugin.empty()) return v.plugin;
+  return shown_path(*std::find_if(v.file.begin(), v.file.end(), [](const std::string& f) { return !f.empty(); }));
+}
+
 /// Reads one table. Its errors name the file and the variant.
 class Reader {
  public:
@@ -177,8 +183,7 @@ class Reader {
            "', whose id is not a group and a name, as 'mine/sum', of letters, digits and any of - _ + . @");
     for (const Variant& other : variants())
       if (other.id == id)
-        fail("has a variant '" + id + "', which is there already" +
-             (other.plugin.empty() ? "" : ", from '" + other.plugin + "'") + "; rename it");
+        fail("has a variant '" + id + "', which is there already, from '" + source_of(other) + "'; rename it");
     return id;
   }
 

@@ -15,8 +15,10 @@
 ///   other GPUs      Of older limits, and of so many SMs that a grid has more blocks than a block has threads.
 ///   random orders   Of more blocks than forward and reverse order tell apart: those two mirror each other.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
-///                   tunable too, and past 2^32 wide sums. In tier `gpu` the simulated device has the two sizes from
-///                   which an index of 32 bits steps on to 0, of i8.
+///                   tunable too, and past 2^32 wide sums.
+///   edges           Where an index of 32 bits ends, of the type of the smallest elements: on a GPU; on a CPU, of i8,
+///                   which takes 2 s. In tier `gpu` also of other types, and on the simulated device, if memory
+///                   suffices.
 ///   index types     Where a tunable `index` is chosen from n, with the limit of 32 bits lowered to that of 16: sizes
 ///                   on both sides of where a thread's last step, past the end, reaches it.
 ///
@@ -64,12 +66,16 @@ struct Scope {
   double most_in_random = 0;   ///< what a call in the random order may cost beyond random_to
   /// Every type, default settings. Of the smallest, first, the first float also in repeated calls.
   std::vector<std::size_t> large{};
-  std::vector<std::size_t> edges{};  ///< the type of the smallest elements: from here an index of 32 bits steps on to 0
+  std::vector<std::size_t> edges{};  ///< the type of the smallest elements: where an index of 32 bits ends
+  std::size_t widest_at_edges = std::numeric_limits<std::size_t>::max();  ///< in bytes
   std::vector<std::size_t> large_settings{};  ///< the document's type, every single value of every tunable
   std::vector<std::size_t> huge{};            ///< every type, default settings
 };
 
+/// From here an index steps on to 0.
 const std::vector<std::size_t> wrapping_sizes{(std::size_t{1} << 31) - 1, (std::size_t{1} << 32) - 1};
+/// An index that counts one by one does not.
+const std::vector<std::size_t> size_beyond_int{(std::size_t{1} << 31) + 5};
 
 Scope scope_of(Tier tier, DeviceKind device) {
   const bool cuda = device == DeviceKind::cuda;
@@ -105,7 +111,10 @@ Scope scope_of(Tier tier, DeviceKind device) {
               .most_threads = tier == Tier::check ? 1u << 17 : 1u << 19,
               .most_in_random = tier == Tier::check ? 40e3 : 400e3,
               .large = {(1 << 20) + 7},
-              .edges = device == DeviceKind::sim && tier == Tier::gpu ? wrapping_sizes : std::vector<std::size_t>{}};
+              .edges = device == DeviceKind::cpu && tier != Tier::check ? size_beyond_int
+                       : tier == Tier::gpu                              ? wrapping_sizes
+                                                                        : std::vector<std::size_t>{},
+              .widest_at_edges = tier == Tier::gpu ? std::numeric_limits<std::size_t>::max() : 1};
   }
   return {};
 }
@@ -589,10 +598,10 @@ class Builder {
     for (const std::size_t n : scope_.edges) {
       const auto smallest = std::min_element(v_.types.begin(), v_.types.end(),
                                              [](ElementType a, ElementType b) { return size_of(a) < size_of(b); });
-      if (device_.kind == DeviceKind::sim)
-        add_edge_simulated({v_.operations.front(), *smallest, n});
-      else
+      if (device_.kind == DeviceKind::cuda)
         add_exact_large({v_.operations.front(), *smallest, n}, standard(), most_loads_per_thread);
+      else if (size_of(*smallest) <= scope_.widest_at_edges)
+        add_edge_in_host_memory({v_.operations.front(), *smallest, n});
     }
     for (const std::size_t n : scope_.large_settings)
       for (const Settings& s : one_by_one(true))
@@ -602,19 +611,21 @@ class Builder {
     add_large_wide_sums();
   }
 
-  /// Of single bytes alone: other types take too much memory. 2^32 - 1 elements take 5.3 GB and 13 s by vectors, about
-  /// a minute one by one.
-  void add_edge_simulated(const Problem& problem) {
-    if (size_of(problem.type) != 1) return;
-    add_exact_large(problem, standard(), problem.n, cheap_sim_orders.front());
-    const std::size_t copies = v_.consumes_input ? 2 : 1;
-    // A byte beside each word says whether it has been written. Of one that kernels write to, 48 more are kept.
-    const std::size_t needs =
-        copies * (problem.n + problem.n / 4) + (v_.consumes_input ? 12 * problem.n : 0) + (std::size_t{1} << 28);
+  /// On the simulated device 2^32 - 1 bytes take 5.3 GB, and 13 s by vectors, about a minute one by one.
+  void add_edge_in_host_memory(const Problem& problem) {
+    const bool simulated = device_.kind == DeviceKind::sim;
+    add_exact_large(problem, standard(), problem.n, orders_of(device_.kind, true).front());
+    const std::size_t bytes = problem.bytes(), copies = v_.consumes_input ? 2 : 1;
+    std::size_t needs = copies * bytes + (std::size_t{1} << 28);
+    // A byte beside each simulated word says whether it has been written. Of one that kernels write to, 48 more are
+    // kept.
+    if (simulated) needs += copies * bytes / 4 + (v_.consumes_input ? 12 * bytes : 0);
     const std::size_t there = std::min(open_backend(DeviceKind::cpu)->memory_free(), device_.memory_bytes);
     if (needs > there)
-      cases_.back().left_out = "too little memory: " + std::to_string(problem.n) + " elements take " +
-                               std::to_string(needs >> 20) + " MiB on the simulated device";
+      cases_.back().left_out = "too little memory: " + std::to_string(problem.n) + " elements of " +
+                               std::string(name(problem.type)) + " take " + std::to_string(needs >> 20) + " MiB" +
+                               (simulated ? " on the simulated device" : "") + ", of " +
+                               std::to_string(there >> 20) + " MiB that are free";
   }
 
   /// The defaults and a drawn setting, each with the type chosen; and the defaults with `index=i32`, as far as it goes.

@@ -114,7 +114,8 @@ std::string check_chain(Workbench& bench, const Case& c) {
     most = std::max(most, *counted);
     if (most > plan.info().longest_chain)
       return "the plan declares a longest chain of " + std::to_string(plan.info().longest_chain) +
-             " additions, and element " + std::to_string(at) + " passed through " + std::to_string(most);
+             " additions, and element " + std::to_string(at) + " passed through " + std::to_string(most) +
+             ": does .finish say how the kernel ends? If so, set .longest_chain of sum_kernel() or of the PlanInfo";
   }
   const std::size_t tree = static_cast<std::size_t>(std::bit_width(n));
   if (n >= least_judged && plan.info().longest_chain > most_times * std::max(most, tree))

@@ -141,6 +141,7 @@ class Tally {
       case Event::Kind::begun: under_way.emplace(UnderWay{e.v, *e.what, e.text}); return;
       case Event::Kind::passed:
         ++r.passed;
+        r.largest_n = std::max(r.largest_n, under_way->what.problem.n);
         if (!e.text.empty()) insert_distinct(r.faults, e.text);
         break;
       case Event::Kind::refused:

@@ -81,6 +81,7 @@ struct VariantResult {
   /// Cases that the tier skips because of their cost on a GPU. Cases of the whole product that it does not draw are not
   /// counted.
   std::size_t left_out = 0;
+  std::size_t largest_n = 0;  ///< of those that passed
   double seconds = 0;
   std::vector<Failure> failures{};
   std::vector<std::string> refusals{};  ///< distinct reasons

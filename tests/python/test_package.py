@@ -301,6 +301,15 @@ def test_wrong_sums_are_found(capfd):
     assert not reductio.verify(declared(wrong), sizes="1000", quiet=True)
 
 
+def test_sums_that_are_a_little_wrong_are_not_compared(capfd):
+    def off(x, out, stream):
+        out[()] = 1.01 * x.sum()
+
+    table = reductio.compare("host/plain", declared(off), **{**FEW, "sizes": "2^20"})
+    assert table["ratio"].notna().tolist() == [False] and "of data whose sum is exact in any order of adding" in table["reason"][0]
+    assert "reductio: mine/off gave a wrong result: got " in capfd.readouterr().err
+
+
 def test_other_arguments():
     with pytest.raises(TypeError, match=r"mine/two.*calls two\(x, out, stream\), which takes \(x, out\)"):
         def two(x, out): ...

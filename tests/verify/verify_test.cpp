@@ -189,7 +189,54 @@ TEST(BatteryCases, tiers_reach_as_far_as_they_say) {
   EXPECT_LE(largest(DeviceKind::cuda, Tier::sanitizer), 4097u);
   EXPECT_NEAR(static_cast<double>(largest(DeviceKind::sim, Tier::standard)), 0x1p20, 100);
   EXPECT_GT(largest(DeviceKind::cuda, Tier::gpu), std::size_t{1} << 32);
-  EXPECT_NEAR(static_cast<double>(largest(DeviceKind::cpu, Tier::gpu)), 0x1p20, 100);
+  EXPECT_NEAR(static_cast<double>(largest(DeviceKind::cpu, Tier::standard)), 0x1p20, 100) << "of 4 bytes it takes 8 GB";
+  EXPECT_EQ(largest(DeviceKind::cpu, Tier::gpu), (std::size_t{1} << 31) + 5);
+  EXPECT_EQ(largest(DeviceKind::sim, Tier::gpu), (std::size_t{1} << 32) - 1);
+}
+
+TEST(BatteryCases, large_sizes_that_memory_does_not_hold_are_left_out_and_say_so) {
+  DeviceInfo small = info_of(DeviceKind::sim);
+  small.memory_bytes = std::size_t{1} << 30;
+  std::set<std::string> why;
+  const Variant v = everywhere();
+  for (const Case& c : battery(v, small, Tier::gpu, 1))
+    if (!c.left_out.empty()) why.insert(c.left_out);
+  EXPECT_EQ(why, (std::set<std::string>{
+                     "too little memory: 2147483647 elements of i32 take 10495 MiB on the simulated device, of "
+                     "1024 MiB that are free",
+                     "too little memory: 4294967295 elements of i32 take 20735 MiB on the simulated device, of "
+                     "1024 MiB that are free"}));
+}
+
+/// Sums of bytes on the CPU, by an index of 32 bits.
+template <class Index>
+Variant sum_of_bytes() {
+  Variant v = cpu_variant("stand-in/bytes", [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [n = p.n](void* in, void* out, Stream) {
+      std::int32_t sum = 0;
+      const auto end = static_cast<Index>(n);
+      for (Index i = 0; i < end; ++i) sum += static_cast<const std::int8_t*>(in)[i];
+      std::memcpy(out, &sum, sizeof sum);
+    });
+  });
+  v.types = {ElementType::i8};
+  v.operations = {Operation::sum};
+  return v;
+}
+
+TEST(BatteryCases, an_index_of_a_cpu_that_cannot_count_beyond_2_to_31_is_found) {
+  const Variant narrow = sum_of_bytes<std::int32_t>(), wide = sum_of_bytes<std::int64_t>();
+  const auto cpu = open_cpu();
+  for (const auto& [v, is_right] : {std::pair(&narrow, false), std::pair(&wide, true)}) {
+    EXPECT_EQ(report_on({v}, Tier::check).failed, 0u) << "smaller sizes do not show it";
+    std::vector<Case> cases = battery(*v, cpu->info(), Tier::standard, 1);
+    std::erase_if(cases, [](const Case& c) { return c.problem.n < std::size_t{1} << 31; });
+    ASSERT_EQ(cases.size(), 1u);
+    if (!cases.front().left_out.empty()) GTEST_SKIP() << cases.front().left_out;
+    const VerifyReport report = verify({v}, *cpu, [&](const Variant&) { return cases; });
+    EXPECT_EQ(report.failed, is_right ? 0u : 1u);
+    EXPECT_EQ(report.by_variant.front().largest_n, is_right ? cases.front().problem.n : 0u);
+  }
 }
 
 TEST(BatteryCases, only_the_check_tier_spares_large_sizes_the_random_order) {

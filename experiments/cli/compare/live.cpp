@@ -46,12 +46,22 @@ class Collector final : public RunObserver {
     groups.push_back(std::move(measured));
   }
   bool enough(int allocations, const SoFar& so_far) override {
+    if (allocations == 1 && in_pairs && none_left(so_far())) return true;
     return until && std::find(looks.begin(), looks.end(), allocations) != looks.end() && until(so_far());
   }
+  bool in_pairs = false;                                        ///< whether a time alone is of no use
   std::function<bool(const std::vector<GroupOutcome>&)> until;  ///< whether a batch needs no more contexts
   std::vector<std::vector<Measured>> groups;                    ///< each in the candidates' order
 
  private:
+  /// Whether wrong results, failures and refusals leave no two to compare.
+  static bool none_left(const std::vector<GroupOutcome>& outcomes) {
+    const auto is_timed = [](const Row& row) { return row.status == Status::ok || row.status == Status::impossible; };
+    return std::all_of(outcomes.begin(), outcomes.end(), [&](const GroupOutcome& outcome) {
+      return std::count_if(outcome.rows.begin(), outcome.rows.end(), is_timed) < 2;
+    });
+  }
+
   const std::vector<Candidate>& candidates_;
   Progress progress_;
 };
@@ -247,6 +257,7 @@ int compare_live(CompareOptions& options) {
 
   for (const auto& text : warnings) print_warning(text);
   Collector collector(candidates, options.quiet);
+  collector.in_pairs = !question.then && !draft;
   if (options.until_decided)
     collector.until = [&](const std::vector<GroupOutcome>& outcomes) {
       std::vector<std::vector<Measured>> so_far;

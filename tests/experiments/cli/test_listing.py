@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -26,7 +27,19 @@ def test_lists_every_id_of_documents_and_baselines(reductio):
 
 def listed(text: str) -> list[str]:
     """The ids of a listing: what stands first in its rows."""
-    return [line.split()[0] for line in text.splitlines()[1:-1] if "/" in line.split(" ")[0]]
+    return [line.split()[0] for line in text.splitlines()[1:] if "/" in line.split(" ")[0]]
+
+
+def test_the_listing_ends_with_two_commands_that_need_no_gpu(reductio):
+    text = reductio("list").ok()
+    commands = [shlex.split(line.removeprefix("next: ")) for line in text.splitlines()[-2:]]
+    assert [words[0] for words in commands] == [str(BIN)] * 2 and [words[1] for words in commands] == ["verify", "compare"]
+    verified, compared = (reductio(*words[1:], *more).ok() for words, more in zip(
+        commands, ([], ["--sizes", "2^10", "--allocations", "6", "--timeout", "0.01"])))
+    assert "0 failed" in verified and "host/unroll4" in compared
+    readme = (SOURCE / "README.md").read_text()
+    assert all(" " + line.split(str(BIN) + " ")[1] in readme for line in text.splitlines()[-2:])
+    assert "next: " not in reductio("list", "--variants", "^host/").ok()
 
 
 def test_table_json_and_csv_say_the_same(reductio):
@@ -63,7 +76,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_broken(reductio, argu
     text = reductio(*arguments, COLUMNS=str(columns)).ok()
     assert max(map(len, text.splitlines())) <= columns, max(text.splitlines(), key=len)
     wide = set(reductio(*arguments, COLUMNS="100").ok().split())
-    assert {word for word in text.split() if not word.endswith(":")} <= wide  # paragraphs name their columns
+    assert {word for word in text.split() if not word.endswith(":")} <= wide | {"\\"}  # paragraphs name their columns
 
 
 def test_list_filters(reductio):

@@ -141,7 +141,7 @@ def test_a_table_by_hand_with_settings_passes_the_battery(reductio, tmp_path):
     ('-DID="sum"',): "has a variant 'sum', whose id is not a group and a name",
     ('-DID="a/b/c"',): "has a variant 'a/b/c', whose id is not a group and a name",
     ('-DID="a/b c"',): "has a variant 'a/b c', whose id is not a group and a name",
-    ('-DID="host/plain"',): "has a variant 'host/plain', which is there already",
+    ('-DID="host/plain"',): "has a variant 'host/plain', which is there already, from 'baselines/host.cpp'; rename it",
     ("-DTYPES=256",): "has an unknown value in variant 'table/sum': types 256",
     ("-DTYPES=0",): "has no types in variant 'table/sum'",
     ("-DOPERATIONS=16",): "has an unknown value in variant 'table/sum': operations 16",
@@ -289,12 +289,12 @@ def test_the_pages_kernel_of_the_gpu(reductio, tmp_path):
     assert told.code == 1 and "BLOCK" in told.err  # nvcc's own words
     flags = "--nvcc-flags=-DBLOCK=256 -arch=compute_90"
     listed = reductio("list", "./mine.cu", flags, "--csv")
-    assert [(r["variant"], r["devices"]) for r in listed.rows()] == [("mine/atomic", "cuda")]
+    assert [(r["variant"], r["devices"]) for r in listed.rows()] == [("mine/loaded", "cuda")]
     assert listed.err.count("-arch=") == 1 and "-gencode" not in listed.err
     refused = reductio("verify", "--variants", "./mine.cu", flags, "--device", "sim").err
     assert "whose accesses to memory the simulated device cannot see; docs/porting.md says how" in refused
     skip_without_gpu()
-    assert "mine/atomic" in reductio("verify", "--variants", "./mine.cu", "--nvcc-flags=-DBLOCK=256", "--device", "cuda",
+    assert "mine/loaded" in reductio("verify", "--variants", "./mine.cu", "--nvcc-flags=-DBLOCK=256", "--device", "cuda",
                                      "--sizes", "1000,2^20").ok()
 
 
@@ -388,6 +388,39 @@ def test_a_cheat_is_not_compared(cheat, reductio):
     told = reductio("compare", "--plugin", FIXTURES / "cheats.cpp", "host/plain", f"cheat/{cheat}", "--sizes", "2^16",
                     "--allocations", "6")
     assert told.code == 2 and f"cheat/{cheat} gave a wrong result" in told.err
+
+
+def off_by_one_percent(mine: Path) -> None:
+    """So little, beside what rounding may do in 2^20 additions in a row, that no result of random data shows it."""
+    mine.write_text(CPU.replace("(float)sum", "(float)(1.01 * sum)"))
+
+
+def test_one_that_is_a_little_wrong_is_not_compared(reductio, mine):
+    off_by_one_percent(mine)
+    told = reductio("compare", "host/plain", "./mine.c", "--sizes", "2^20")
+    assert told.code == 2
+    assert re.fullmatch(r"reductio: mine/plain gave a wrong result: got \S+, want \S+ exactly, of data whose sum is exact in any order "
+                        r"of adding; 'reductio verify' tells more", told.err.splitlines()[-1])
+    assert "FASTER" not in told.out and "SLOWER" not in told.out and "SAME" not in told.out
+
+
+def test_a_comparison_of_nothing_ends_at_once(reductio, tmp_path, mine):
+    """The base alone is not worth its 20 allocations, each of which has a process."""
+    off_by_one_percent(mine)
+    (tmp_path / "base.c").write_text("#include <stdio.h>\n" + CPU.replace("mine/plain", "mine/base").replace(
+        "  *out", '  static int calls;\n  FILE* const f = calls++ ? 0 : fopen("processes", "a");\n  if (f) fputc(\'x\', f), fclose(f);\n  *out'))
+    assert reductio("compare", "./base.c", "./mine.c", "--sizes", "2^20").code == 2
+    assert (tmp_path / "processes").read_text() == "xx"  # pilots, and one allocation
+
+
+def test_one_that_is_a_little_wrong_costs_its_own_rows(reductio, mine):
+    off_by_one_percent(mine)
+    told = reductio("run", "cpu", "--quick", "--plugin", "mine.c", "--variants", "^(host|mine)/plain$", "--types", "f32", "--sizes", "2^20",
+                    "--csv")
+    assert told.code == 2, told.err
+    rows = {r["variant"]: r for r in csv.DictReader(told.out.splitlines())}
+    assert [rows[v]["status"] for v in ("host/plain", "mine/plain")] == ["ok", "wrong"] and not rows["mine/plain"]["time_median_s"]
+    assert "of data whose sum is exact in any order" in rows["mine/plain"]["reason"]
 
 
 @pytest.mark.parametrize("cheat, end", [
