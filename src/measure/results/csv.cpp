@@ -23,6 +23,7 @@ std::string cause(int error) { return std::generic_category().message(error); }
   std::string hint;
   if (error == ENOSPC || error == EDQUOT)
     hint = "; rows so far are intact: free some space; 'reductio run' then goes on with --resume";
+  if (error == EFBIG) hint = "; rows so far are intact: raise 'ulimit -f'; 'reductio run' then goes on with --resume";
   throw OutputError("cannot write " + path.string() + ": " + cause(error) + hint);
 }
 
@@ -51,11 +52,18 @@ std::string read_all(int fd, const std::filesystem::path& path) {
   }
 }
 
+}  // namespace
+
+void refuse_existing(const std::filesystem::path& path) {
+  throw UsageError("results exist already: " + path.string() + "; go on with --resume, or choose another --out");
+}
+
+namespace {
+
 int open_locked(const std::filesystem::path& path, int flags) {
   const int fd = ::open(path.c_str(), flags | O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) {
-    if (errno == EEXIST)
-      throw UsageError("results exist already: " + path.string() + "; go on with --resume, or choose another --out");
+    if (errno == EEXIST) refuse_existing(path);
     throw UsageError("cannot write " + path.string() + ": " + cause(errno) + "; choose another --out");
   }
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -207,16 +215,46 @@ void write_whole_file(const std::filesystem::path& path, std::string_view conten
   // Two programs may write one folder at once, each its own draft.
   const std::filesystem::path draft = fmt::format("{}.{}.new", path.string(), ::getpid());
   const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) throw OutputError("cannot write " + draft.string() + ": " + cause(errno));
+  if (fd < 0) throw OutputError("cannot write " + path.string() + ": " + cause(errno));
   const int error = write_all(fd, content);
   ::close(fd);
   if (error) {
     ::unlink(draft.c_str());
-    write_failed(draft, error);
+    write_failed(path, error);
   }
   std::error_code renamed;
   std::filesystem::rename(draft, path, renamed);
   if (renamed) throw OutputError("cannot write " + path.string() + ": " + renamed.message());
+}
+
+std::string dangling_link_in(const std::filesystem::path& path) {
+  std::error_code none;
+  std::filesystem::path part;
+  for (const auto& name : path) {
+    part /= name;
+    if (std::filesystem::is_symlink(part, none) && !std::filesystem::exists(part, none))
+      return fmt::format("; '{}' is a link to '{}', which does not exist", part.string(),
+                         std::filesystem::read_symlink(part, none).string());
+  }
+  return "";
+}
+
+void check_destination(const std::filesystem::path& file, const std::string& advice) {
+  std::error_code none;
+  const auto refuse = [&](int error) {
+    throw UsageError(
+        fmt::format("cannot write '{}': {}{}; {}", file.string(), cause(error), dangling_link_in(file), advice));
+  };
+  if (std::filesystem::is_directory(file, none)) refuse(EISDIR);
+  if (std::filesystem::exists(file, none)) {  // a pipe even, which to open would wait for its reader
+    if (::access(file.c_str(), W_OK) != 0) refuse(errno);
+    return;
+  }
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) refuse(errno);
+  ::close(fd);
+  const auto made = std::filesystem::is_symlink(file, none) ? std::filesystem::canonical(file, none) : file;
+  std::filesystem::remove(made, none);
 }
 
 FolderLock::FolderLock(const std::filesystem::path& folder)

@@ -30,6 +30,8 @@ struct CsvText {
 /// or inside an unfinished quoted field, is cut.
 CsvText parse_csv(std::string_view);
 
+[[noreturn]] void refuse_existing(const std::filesystem::path& results);
+
 /// A file that is only ever appended to, in whole blocks, by one process at a time.
 class AppendFile {
  public:
@@ -65,6 +67,12 @@ std::optional<std::string> content_of(const std::filesystem::path&);
 
 /// Replaces a file's content in one step: readers see the old or the new, never half.
 void write_whole_file(const std::filesystem::path&, std::string_view content);
+
+/// Before the work whose outcome goes there: throws UsageError, with the advice, where the file cannot be written.
+/// Leaves it as it is.
+void check_destination(const std::filesystem::path& file, const std::string& advice);
+/// "; it is a link to X, which does not exist" of the first part of the path that is such a link; else empty.
+std::string dangling_link_in(const std::filesystem::path&);
 
 /// Locks a folder against other processes, and others in this one, to read, change and write back a file.
 class FolderLock {

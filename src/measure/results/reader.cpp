@@ -194,12 +194,13 @@ std::vector<std::string> experiments_of(const nlohmann::ordered_json& machine, c
   }
   for (const std::string& one : selected)
     if (!in(all, one))
-      throw UsageError(fmt::format("--experiment {}: {} has none of that name; it has {}", one, folder.string(),
-                                   fmt::join(all, ", ")));
+      throw UsageError(
+          fmt::format("{} has no experiment '{}'; it has {}", folder.string(), one, fmt::join(all, ", ")));
   return out;
 }
 
-/// The folder itself, or the one in it, where it is what --out named and holds the results of one machine.
+}  // namespace
+
 std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) {
   if (std::filesystem::exists(named / "machine.json")) return named;
   std::vector<std::filesystem::path> machines;
@@ -211,8 +212,6 @@ std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) 
         fmt::format("{} holds results of {} machines; name one of its folders", named.string(), machines.size()));
   return machines.empty() ? named : machines.front();
 }
-
-}  // namespace
 
 double StoredResults::cache_bytes(std::string_view device) const {
   const auto [part, key] = device == "cuda" ? std::pair("gpu", "l2_bytes") : std::pair("cpu", "last_level_cache_bytes");

@@ -23,7 +23,8 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() + "; choose another --out");
+    throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() +
+                      dangling_link_in(folder) + "; choose another --out");
   return folder;
 }
 
@@ -42,11 +43,8 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
       samples_path_(folder / (record.experiment + ".samples.csv.gz")),
       record_(std::move(record)),
       machine_(folder, machine) {
+  check(folder, record_.experiment, resume);
   const bool going_on = resume && std::filesystem::exists(csv_path_);
-  if (const std::string compressed = csv_path_.string() + ".gz"; std::filesystem::exists(compressed))
-    throw UsageError(compressed +
-                     " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
-                     "another --out");
   csv_.emplace(going_on ? AppendFile::open(csv_path_) : AppendFile::create(csv_path_));
   if (going_on) go_on_with_rows(points);
   if (!record_.order_seed) record_.order_seed = draw_order_seed();
@@ -62,6 +60,16 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   machine_.begin(record_, std::all_of(points.begin(), points.end(), [&](const Point& p) { return has(row_key(p)); }));
   write_machine();
   if (!variants().empty()) write_whole_file(folder / "catalog.csv", catalog_csv());  // vector_add has none
+}
+
+void Results::check(const std::filesystem::path& folder, const std::string& experiment, bool resume) {
+  const auto csv = made(folder) / (experiment + ".csv");
+  if (const std::string compressed = csv.string() + ".gz"; std::filesystem::exists(compressed))
+    throw UsageError(compressed +
+                     " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
+                     "another --out");
+  if (!resume && std::filesystem::exists(csv)) refuse_existing(csv);
+  check_destination(csv, "choose another --out");
 }
 
 /// The file stays as it is where this throws.

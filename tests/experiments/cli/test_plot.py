@@ -62,9 +62,9 @@ def test_a_figure_by_the_projects_own_python(reductio, tmp_path):
     ([], "there is none in out/results"),
     (["empty"], "is empty a results folder?"),
     (["timeless"], "timeless holds 813 rows without a time; the first says: too slow"),
-    (["timeless", "--out", "x.gif"], "holds 813 rows without a time"),
+    (["timeless", "--out", "x.png"], "holds 813 rows without a time"),
     ([CPU, "--out", "x.gif"], "--out takes a file that ends in .png, .pdf or .svg, not 'x.gif'"),
-    ([CPU, "--experiment", "none"], "has none of that name; it has cpu, vector_add"),
+    ([CPU, "--experiment", "none"], "has no experiment 'none'; it has cpu, vector_add"),
 ])
 def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, told):
     (tmp_path / "empty").mkdir()
