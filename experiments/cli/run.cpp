@@ -205,7 +205,8 @@ int verdict(const std::string& experiment, const RunReport& report, const Observ
       rows(Status::impossible, "faster than hardware can be: not all was read, or the measurement is at fault"))
     return exit_error;
   if (report.interrupted) {
-    const std::size_t kept = report.skipped + std::accumulate(report.by_status.begin(), report.by_status.end(), std::size_t{0});
+    const auto& written = report.by_status;
+    const std::size_t kept = std::accumulate(written.begin(), written.end(), report.skipped);
     const std::string what = kept == 0 ? "before the first rows were whole; nothing is kept"
                                        : fmt::format("{} of {} points are kept", kept, report.points);
     if (fail("interrupted; " + what + "; run it again with --resume to go on")) return exit_error;

@@ -123,6 +123,67 @@ CsvText parse_csv(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// Where a line breaks RFC 4180, from 0; npos: nowhere.
+std::size_t stray_quote(std::string_view line) {
+  bool quoted = false, closed = false;
+  std::size_t opened = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted) {
+      if (c != '"') continue;
+      if (i + 1 < line.size() && line[i + 1] == '"')
+        ++i;
+      else
+        quoted = false, closed = true;
+    } else if (c == ',' || c == '\r') {
+      closed = false;
+    } else if (closed || (c == '"' && i > 0 && line[i - 1] != ',')) {
+      return closed ? opened : i;
+    } else if (c == '"') {
+      quoted = true, opened = i;
+    }
+  }
+  return quoted ? opened : line.npos;
+}
+
+}  // namespace
+
+CsvLines parse_csv_lines(std::string_view text, const std::string& file) {
+  const auto refuse = [&](const std::string& why) { throw UsageError(file + " " + why); };
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    refuse("is UTF-16, as some editors save; save it as UTF-8, or copy the whole results folder again");
+  const std::string_view mark = "\xef\xbb\xbf";
+  if (text.starts_with(mark)) text.remove_prefix(mark.size());
+  CsvLines out;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    if (end == text.npos) {
+      out.cut = std::string(text);
+      break;
+    }
+    const std::string_view line = text.substr(0, end), whole = text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+    const auto damaged = [&](std::size_t at, const std::string& what) {
+      out.damage.push_back(fmt::format("{}:{}: {}", number, at + 1, what));
+      if (number == 1) refuse("has a damaged header, at line and column " + out.damage.front() + "; mend it");
+    };
+    if (const std::size_t nul = line.find('\0'); nul != line.npos) {
+      damaged(nul, "a NUL byte");
+    } else if (const std::size_t quote = stray_quote(line); quote != line.npos) {
+      damaged(quote, "a quotation mark that does not belong there");
+    } else {
+      Fields fields = parse_csv(whole).records.front();
+      if (number > 1 && fields.size() != out.records.front().size())
+        damaged(0, fmt::format("{} fields where {} belong", fields.size(), out.records.front().size()));
+      else
+        out.records.push_back(std::move(fields));
+    }
+  }
+  return out;
+}
+
 AppendFile AppendFile::create(const std::filesystem::path& path) { return {open_locked(path, O_EXCL), path}; }
 AppendFile AppendFile::open(const std::filesystem::path& path) { return {open_locked(path, 0), path}; }
 AppendFile::AppendFile(AppendFile&& o) noexcept : fd_(std::exchange(o.fd_, -1)), path_(std::move(o.path_)) {}

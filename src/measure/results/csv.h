@@ -30,6 +30,15 @@ struct CsvText {
 /// or inside an unfinished quoted field, is cut.
 CsvText parse_csv(std::string_view);
 
+/// The records of a file of results, in which no field has a line end: so a damaged line harms no other.
+struct CsvLines {
+  std::vector<Fields> records{};      ///< of the whole, sound lines
+  std::vector<std::string> damage{};  ///< "8:34: ...", line and column and what is wrong, a line each
+  std::string cut{};                  ///< the last line, where it has no line end
+};
+/// Throws UsageError where nothing can be read: UTF-16, or a damaged header. Skips a byte-order mark.
+CsvLines parse_csv_lines(std::string_view, const std::string& file);
+
 [[noreturn]] void refuse_existing(const std::filesystem::path& results);
 
 /// A file that is only ever appended to, in whole blocks, by one process at a time.
