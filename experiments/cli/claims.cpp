@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "experiments/cli/commands.h"
@@ -153,9 +155,20 @@ void print_claims(const Verdicts& v) {
     say(fmt::format("by their tests as first set: {}", claim_counts(v, true)));
 }
 
-bool has_claim(const Verdicts& v, const std::string& claim) {
-  const auto& all = v.records();
-  return std::any_of(all.begin(), all.end(), [&](const Fields& r) { return v.field(r, "claim") == claim; });
+/// "S1", "s1": a claim where a folder could stand.
+bool names_claim(const std::string& word) {
+  return word.size() > 1 && std::isalpha(static_cast<unsigned char>(word.front())) &&
+         word.find_first_not_of("0123456789", 1) == word.npos && !std::filesystem::is_directory(word);
+}
+
+/// The claim of that name, in upper or lower case. Throws UsageError where there is none.
+std::string known_claim(const Verdicts& v, const std::string& word) {
+  const auto alike = [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); };
+  for (const Fields& r : v.records())
+    if (const std::string& claim = v.field(r, "claim");
+        std::equal(claim.begin(), claim.end(), word.begin(), word.end(), alike))
+      return claim;
+  throw UsageError("there is no claim '" + word + "'; without a claim's name all are listed");
 }
 
 /// One claim: what it says, and every row behind its verdict, with the reason.
@@ -183,12 +196,13 @@ void print_claim(const Verdicts& v, const std::string& claim) {
 }
 
 int run(const ClaimsOptions& options) {
-  const Verdicts v(folder_or_default(options.folder, "claims"));
-  for (const std::string& claim : options.claims)
-    if (!has_claim(v, claim))
-      throw UsageError("there is no claim '" + claim + "'; without a claim's name all are listed");
-  if (options.claims.empty()) print_claims(v);
-  for (const std::string& claim : options.claims) print_claim(v, claim);
+  std::string folder = options.folder;
+  std::vector<std::string> claims = options.claims;
+  if (names_claim(folder)) claims.insert(claims.begin(), std::exchange(folder, ""));
+  const Verdicts v(folder_or_default(folder, "claims"));
+  for (std::string& claim : claims) claim = known_claim(v, claim);
+  if (claims.empty()) print_claims(v);
+  for (const std::string& claim : claims) print_claim(v, claim);
   return exit_ok;
 }
 

@@ -74,7 +74,9 @@ std::map<std::string, std::string> words_by_option() {
 
 int print(const CLI::App& app, const std::string& shell) {
   if (shell != "bash" && shell != "zsh")
-    throw UsageError("name a shell, bash or zsh: source <(reductio completion bash), or completion zsh");
+    throw UsageError((shell.empty() ? "name a shell, bash or zsh"
+                                    : "there is no completion for '" + shell + "', only for bash and zsh") +
+                     ": source <(reductio completion bash)");
   const auto words_of = words_by_option();
   std::vector<std::string> subcommands;
   std::set<std::string> others;  // options that take something else: a file, a number

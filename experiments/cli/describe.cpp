@@ -23,6 +23,10 @@ std::vector<DeviceKind> devices_of(const Variant& v) {
   return out;
 }
 
+bool only_lacks_cuda(const Variant& v, DeviceKind kind) {
+  return kind == DeviceKind::cuda && build_description().cuda_compiler.empty() && v.runs_on(DeviceKind::sim);
+}
+
 std::vector<std::string> known_faults(const Variant& v) {
   std::vector<std::string> out;
   if (!v.known_fault) return out;

@@ -21,6 +21,8 @@ std::string names(const Range& all, std::string_view separator = ",") {
 }
 
 std::vector<DeviceKind> devices_of(const Variant&);
+/// A kernel that would run on a GPU, had this program been built with CUDA: opening the GPU says so.
+bool only_lacks_cuda(const Variant&, DeviceKind);
 
 /// Why results are wrong with the settings that have a known fault, each reason once.
 std::vector<std::string> known_faults(const Variant&);

@@ -111,7 +111,14 @@ std::vector<const Variant*> matching(const SelectionOptions& options) {
     if ((!asked.device || v->runs_on(*asked.device)) && has(v->types, asked.types) &&
         has(v->operations, asked.operations))
       out.push_back(v);
-  return out;
+  if (!out.empty()) return out;
+  const auto chosen = options.selected();
+  if (asked.device && std::any_of(chosen.begin(), chosen.end(), [&](const Variant* v) {
+        return only_lacks_cuda(*v, *asked.device);
+      }))
+    throw UsageError(
+        "this program was built without CUDA, so nothing in it runs on device cuda; --device sim lists its kernels");
+  throw UsageError("no variant has all of that; ask for fewer of --variants, --device, --types and --operations");
 }
 
 void print_variants(const std::vector<const Variant*>& selected, const ListOptions& options) {
@@ -197,15 +204,20 @@ Command add_list(CLI::App& app) {
   auto* json = sub->add_flag("--json", options->json, "All details as JSON");
   sub->add_flag("--csv", options->csv, "The table as CSV")->excludes(json);
   return {sub,
-          [options] {
+          [options, sub] {
             if (names_plugin(options->what)) options->selection.variants = std::exchange(options->what, "variants");
             load_plugins(options->selection);
             if (options->what != "variants" && options->what != "experiments")
               throw UsageError("nothing to list by the name '" + options->what + "'; known: variants, experiments");
-            if (options->what == "experiments")
+            if (options->what == "experiments") {
+              for (const char* of_variants :
+                   {"--variants", "--plugin", "--nvcc-flags", "--types", "--operations", "--device", "--all"})
+                if (sub->count(of_variants))
+                  throw UsageError(std::string(of_variants) + " chooses variants; leave it out to list experiments");
               print_experiments(*options);
-            else
+            } else {
               print_variants(matching(options->selection), *options);
+            }
             return exit_ok;
           },
           true};

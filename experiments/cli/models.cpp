@@ -90,6 +90,7 @@ int run(const ModelsOptions& options) {
     if (!note.empty() && std::filesystem::exists(path))
       throw UsageError(path.string() + " stays as it is: it may hold fits that cannot be made again (" + note +
                        "); remove it to fit the rest");
+    check_destination(path, folder_advice);
   };
   const StoredResults results = read_results(folder, {.before_reading = choose_file});
   progress.clear();
@@ -97,6 +98,12 @@ int run(const ModelsOptions& options) {
   const auto [records, left_out] = model_table(
       results, options.confidence, [&](std::size_t done, std::size_t total) { progress.show(done, total, "models"); });
   progress.clear();
+  if (records.empty()) {
+    const auto timed = [](const StoredRow& stored) { return stored.row.time_median_s.has_value(); };
+    if (std::none_of(results.rows.begin(), results.rows.end(), timed)) refuse_timeless(results);
+    throw UsageError(fmt::format("{}: no model can be fitted, all {} series of times have too few sizes; measure more",
+                                 results.folder.string(), left_out));
+  }
   std::string text = csv_record(model_columns());
   const std::size_t status = model_column("status");
   std::map<std::string, int> by_status;
@@ -104,9 +111,14 @@ int run(const ModelsOptions& options) {
     text += csv_record(record);
     ++by_status[record[status]];
   }
-  write_whole_file(path, path.extension() == ".gz" ? gzip_member(text) : text);
+  const std::string not_written =
+      why_not([&] { write_whole_file(path, path.extension() == ".gz" ? gzip_member(text) : text); });
+  const auto end = [&] {
+    if (!not_written.empty()) throw OutputError(not_written);
+    return exit_ok;
+  };
   if (options.csv) fmt::print("{}", text);
-  if (options.csv || options.quiet) return exit_ok;
+  if (options.csv || options.quiet) return end();
   const bool some = !options.all && records.size() > table_rows;
   const std::vector<Fields> shown = some ? a_page_of(records) : records;
   if (!shown.empty()) print(shown);
@@ -114,6 +126,7 @@ int run(const ModelsOptions& options) {
     say(shown.empty() ? "No model fits; --all prints why"
                       : fmt::format("Shown: each variant's highest bandwidth in experiment {}; --all prints all models",
                                     shown.front()[model_column("experiment")]));
+  if (!not_written.empty()) return end();
   // The counts are short enough for one line, which scripts show as what was done.
   say(fmt::format("\n{} models in {}", records.size(), path.string()));
   say(fmt::format("{} fit within 5 %, {} do not fit, {} have too few sizes; {} series have too few for any model",

@@ -83,7 +83,8 @@ void add_sampling(CLI::App& app, RunOptions& options) {
          "on each, whatever --timeout says. More give narrower intervals where contexts differ")
       ->type_name("N");
   app.add_option("--timeout", options.time_budget_s,
-                 "Time budget of a point in seconds. Once it is spent, a point with --min-samples gets no more")
+                 "Seconds of sampling for each point, not for all: ten points take ten times S, and what surrounds "
+                 "samples. Once S is spent, a point with --min-samples gets no more")
       ->type_name("S");
   add_confidence(app, [&options](double share) { options.confidence = share; });
 }

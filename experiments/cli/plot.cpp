@@ -116,17 +116,6 @@ std::vector<Chart> charts_of(const StoredResults& results) {
   return out;
 }
 
-[[noreturn]] void refuse_timeless(const StoredResults& results) {
-  std::string why;
-  for (const StoredRow& stored : results.rows) {
-    if (stored.row.point.device == DeviceKind::sim) why = "; the simulated device gives none";
-    if (!stored.row.reason.empty()) why = "; the first says: " + stored.row.reason;
-    if (!why.empty()) break;
-  }
-  throw UsageError(
-      fmt::format("{} holds {} without a time{}", results.folder.string(), counted(results.rows.size(), "row"), why));
-}
-
 /// Where calls of one point differ so much that other work must have run beside them; as paper/figures/cpu.py.
 std::string busy_note(const Chart& chart) {
   std::size_t timed = 0, busy = 0;
@@ -303,9 +292,6 @@ void print_lines(const Chart& chart) {
 
 /// The chart's rows, as CSV, go to the project's figures. These say themselves what they lack.
 int draw_file(const Chart& chart, const StoredResults& results, const std::string& out) {
-  const std::string kind = fs::path(out).extension().string();
-  if (kind != ".png" && kind != ".pdf" && kind != ".svg")
-    throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
   const std::string python = python_script("plot.py", "--out", ", or leave --out out");
   std::string rows = csv_record(columns());
   if (chart.sizes.size() == 1)
@@ -323,7 +309,15 @@ int draw_file(const Chart& chart, const StoredResults& results, const std::strin
   return pclose(drawing) == 0 ? exit_ok : exit_error;
 }
 
+void check_out(const std::string& out) {
+  const std::string kind = fs::path(out).extension().string();
+  if (kind != ".png" && kind != ".pdf" && kind != ".svg")
+    throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
+  check_option("--out", out);
+}
+
 int run(const PlotOptions& options) {
+  if (!options.out.empty()) check_out(options.out);
   const StoredResults results = read_results(
       folder_or_default(options.folder, "plot"),
       {.experiments = options.experiments, .selection = options.selection.of_rows(), .with_samples = false});

@@ -44,13 +44,14 @@ int run(const ProbeOptions& options) {
     throw UsageError(
         fmt::format("device {} has no SMs with clocks of their own; probe a GPU (--device cuda)", name(device)));
   const auto backend = open_backend(DeviceKind::cuda, options.selection.gpu);
+  const auto path = std::filesystem::path(options.out) / describe_machine(*backend).name / "probes.csv";
+  std::filesystem::create_directories(path.parent_path());
+  check_destination(path, "choose another --out");
   const std::vector<Probe> probes = probe_gpu(*backend);
-  const auto folder = std::filesystem::path(options.out) / describe_machine(*backend).name;
-  std::filesystem::create_directories(folder);
-  write_whole_file(folder / "probes.csv", probes_csv(probes));
-  if (options.quiet) return exit_ok;
-  print(probes);
-  fmt::print("\n{} records in {}\n", probes.size(), (folder / "probes.csv").string());
+  const std::string not_written = why_not([&] { write_whole_file(path, probes_csv(probes)); });
+  if (!options.quiet || !not_written.empty()) print(probes);
+  if (!not_written.empty()) throw OutputError(not_written);
+  if (!options.quiet) fmt::print("\n{} records in {}\n", probes.size(), path.string());
   return exit_ok;
 }
 

@@ -17,6 +17,7 @@
 #include "core/variant.h"
 #include "device/backend.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/plugins.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
@@ -86,6 +87,13 @@ std::string hint(const std::string& word, const std::vector<std::string>& known,
   return near.empty() ? "; see '" + help + "'" : "; did you mean '" + near + "'?";
 }
 
+[[noreturn]] void reject_subcommand(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> subcommands;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    subcommands.push_back(sub->get_name());
+  throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, "reductio --help"));
+}
+
 /// CLI11 only says which arguments were left over. Throws the UsageError that says what to do about the first.
 void reject_leftovers(const CLI::App& app, const std::string& help) {
   const auto left = app.remaining();
@@ -97,11 +105,38 @@ void reject_leftovers(const CLI::App& app, const std::string& help) {
       for (const auto& name : option->get_lnames()) options.push_back("--" + name);
     throw UsageError("unknown option '" + word + "'" + hint(word, options, help));
   }
-  if (app.get_parent()) throw UsageError("unexpected argument '" + word + "'; see '" + help + "'");
-  std::vector<std::string> subcommands;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-    subcommands.push_back(sub->get_name());
-  throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, help));
+  if (app.get_parent()) {
+    const char* option = names_plugin(word) ? "--plugin" : "--variants";
+    const bool takes = app.get_option_no_throw(option) != nullptr;
+    throw UsageError("unexpected argument '" + word + "'; " +
+                     (takes ? std::string("choose by ") + option + " " + quoted(word) : "see '" + help + "'"));
+  }
+  reject_subcommand(app, word);
+}
+
+/// `help` and `help SUBCOMMAND` as --help; any other command line as it is. Throws UsageError.
+std::vector<std::string> with_help_as_option(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty() || words.front() != "help") return words;
+  const auto is_it = [&](const CLI::App* sub) { return sub->get_name() == words[1]; };
+  if (words.size() > 1 && app.get_subcommands(is_it).empty()) reject_subcommand(app, words[1]);
+  words.resize(std::min<std::size_t>(words.size(), 2));
+  words.front() = "--help";
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
+/// CLI11's "Could not convert: --timeout = foo" in our words.
+[[noreturn]] void reject_value(const CLI::ConversionError& e, const CLI::App& app) {
+  const std::string text = e.what();
+  const std::size_t name = text.find("--"), equals = text.find(" = ");
+  if (name == text.npos || equals == text.npos || equals < name) throw UsageError(text);
+  const std::string option = text.substr(name, equals - name);
+  const CLI::App* sub = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+  const CLI::Option* found = sub->get_option_no_throw(option);
+  const bool seconds = found && found->get_type_name() == "S";
+  throw UsageError(fmt::format("{} takes a {}, not '{}'", option, seconds ? "number of seconds" : "whole number",
+                               text.substr(equals + 3)));
 }
 
 std::string empty_value(const std::string& option) { return option + " has an empty value; name one, or leave it out"; }
@@ -127,10 +162,10 @@ std::vector<std::string> for_the_record(int argc, char** argv) {
   return words;
 }
 
-/// Errors are one line whatever they quote, so that scripts and people find the end of it.
+/// Errors are one line whatever they quote, so that scripts and people find the end of it; a NUL would end it early.
 void complain(std::string text) {
   for (char& c : text)
-    if (c == '\n' || c == '\r') c = ' ';
+    if (c == '\n' || c == '\r' || c == '\0') c = ' ';
   push_output();
   if (told) *told = text;
   else print_message(text);
@@ -225,12 +260,16 @@ int run_command(int argc, char** argv) {
   }
   reject_empty_values(command_line);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = with_help_as_option(app, argc, argv);
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::Success& e) {  // --help and --version
     end_quietly_at_a_closed_pipe();
     const int exit = app.exit(e);
     flush_output();
     return exit;
+  } catch (const CLI::ConversionError& e) {
+    reject_value(e, app);
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }
@@ -244,6 +283,7 @@ int run_command(int argc, char** argv) {
     try {
       flush_output();
     } catch (const OutputError& e) {
+      if (output_was_closed()) return exit;  // who closed the pipe has read what was wanted
       if (exit == exit_ok) throw;
       complain(e.what());  // what the exit code says is the worse news
     }
@@ -289,6 +329,7 @@ int program(int argc, char** argv, const char* as_called, std::string* error) {
   explain_unknown(why_without_cuda);
   // A closed pipe is an error of the write, which says what stands: no work is lost silently.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // likewise of a file larger than 'ulimit -f' allows
   std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, nobody learns how a process ended
   OutOfMemory::text();
   std::set_new_handler([] { throw OutOfMemory(); });

@@ -127,15 +127,20 @@ void print_changes(const std::vector<Fields>& records) {
 
 int print_verdicts(const ReleasesOptions& options) {
   const double effect = parse_effect(options.effect);
+  const auto path = folder_of_one_machine(options.folder) / "releases.csv.gz";
+  if (std::filesystem::is_directory(options.folder)) check_destination(path, folder_advice);
   const StoredResults results = read_results(options.folder, {.experiments = {"history"}});
   const ReleaseTable table = release_table(results, ReleaseCode(machine_code), options.confidence, effect);
   std::string text;
   for (const Fields& record : table.records) text += csv_record(record);
-  const auto path = results.folder / "releases.csv.gz";
-  write_whole_file(path, gzip_member(text));
+  const std::string not_written = why_not([&] { write_whole_file(path, gzip_member(text)); });
+  const auto end = [&] {
+    if (!not_written.empty()) throw OutputError(not_written);
+    return exit_ok;
+  };
   if (options.csv) {
     fmt::print("{}", text);
-    return exit_ok;
+    return end();
   }
   print_changes(table.records);
   const auto control = [](const ReleaseTable::Control& c, const char* where) {
@@ -149,8 +154,8 @@ int print_verdicts(const ReleasesOptions& options) {
       "All {} intervals hold at once with {:g} % confidence; an effect counts from {} on. One nvcc compiled "
       "all releases, not the one each shipped with.",
       table.intervals, 100 * options.confidence, options.effect));
-  say(fmt::format("\n{} pairs in {}", table.records.size() - 1, path.string()));
-  return exit_ok;
+  if (not_written.empty()) say(fmt::format("\n{} pairs in {}", table.records.size() - 1, path.string()));
+  return end();
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct ReportOptions {
 int run(const ReportOptions& options) {
   if (const std::string& s = options.samples; s != "means" && s != "all" && s != "none")
     throw UsageError("--samples takes means, all or none, not '" + s + "'");
+  check_option("--out", options.out);
   std::string command = python_script("report.py", "report", "");
   std::vector<std::string> folders = options.folders;
   if (folders.empty()) folders.push_back(folder_or_default("", "report"));

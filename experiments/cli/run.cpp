@@ -6,8 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -22,6 +24,7 @@
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
 #include "measure/results/schema.h"
+#include "measure/results/writer.h"
 #include "measure/run/interrupts.h"
 #include "measure/run/session.h"
 
@@ -201,11 +204,37 @@ int verdict(const std::string& experiment, const RunReport& report, const Observ
   if (rows(Status::failed, "failed") || rows(Status::timeout, "timed out") ||
       rows(Status::impossible, "faster than hardware can be: not all was read, or the measurement is at fault"))
     return exit_error;
-  if (report.interrupted && fail("interrupted; run it again with --resume to go on")) return exit_error;
+  if (report.interrupted) {
+    const auto& written = report.by_status;
+    const std::size_t kept = std::accumulate(written.begin(), written.end(), report.skipped);
+    const std::string what = kept == 0 ? "before the first rows were whole; nothing is kept"
+                                       : fmt::format("{} of {} points are kept", kept, report.points);
+    if (fail("interrupted; " + what + "; run it again with --resume to go on")) return exit_error;
+  }
   if (!report.count(Status::ok) && !report.skipped)
     for (const Status status : {Status::refused, Status::no_memory, Status::over_limit})
       if (report.count(status) && fail("no point was measured: " + observer.first_reason(status))) return exit_error;
   return exit_ok;
+}
+
+/// That rows will have no times is told before they are made, which may take hours.
+void warn_of_no_times(const Experiment& experiment, const Selection& selection, RunOptions options) {
+  options.dry_run = true;
+  RunObserver nobody;
+  const RunReport all = run_experiment(experiment, selection, options, nobody);
+  print_message(fmt::format(
+      "note: the simulated device keeps no time: {} will have no times, and take about {}; 'reductio run cpu' times "
+      "the CPU, 'reductio verify --device sim' checks results",
+      counted(all.points, "row"), show_seconds(all.estimated_s)));
+}
+
+/// Whether each experiment's file can be written is known before the first is measured.
+void check_files(const std::vector<const Experiment*>& selected,
+                 const std::function<DeviceKind(const Experiment*)>& device_of, const RunOptions& options) {
+  for (const Experiment* e : selected) {
+    const Bench bench = open_bench_or_advise(device_of(e), options.gpu);
+    Results::check(options.out / bench.machine.name, e->name, options.resume);
+  }
 }
 
 int run(RunCommandOptions& options) {
@@ -242,6 +271,7 @@ int run(RunCommandOptions& options) {
   for (const Experiment* experiment : selected)
     if (device_of(experiment) == DeviceKind::cuda && (!options.run.dry_run || !has_cuda))
       open_bench_or_advise(DeviceKind::cuda, options.run.gpu, options.run.profile);
+  if (!options.run.dry_run && !options.run.profile) check_files(selected, device_of, options.run);
   const bool rows_to_stdout = options.csv && !options.run.dry_run && !options.run.profile;
   if (rows_to_stdout) fmt::print("{}", csv_record(columns()));
 
@@ -249,6 +279,7 @@ int run(RunCommandOptions& options) {
   for (const Experiment* experiment : selected) {
     const DeviceKind device = device_of(experiment);
     const bool timed = !options.run.dry_run && !options.run.profile;
+    if (timed && device == DeviceKind::sim && !options.quiet) warn_of_no_times(*experiment, selection, options.run);
     Observer observer(options, timed ? misleading(open_bench_or_advise(device, options.run.gpu))
                                      : std::vector<std::string>());
     const RunReport report = run_experiment(*experiment, selection, options.run, observer);

@@ -1,5 +1,7 @@
 #include "experiments/cli/selection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -8,6 +10,8 @@
 
 #include "core/parse.h"
 #include "experiments/cli/terminal.h"
+#include "measure/results/csv.h"
+#include "measure/results/machine.h"
 
 namespace reductio::cli {
 namespace {
@@ -86,18 +90,40 @@ void check_settings(const std::vector<const Variant*>& selected,
 std::string folder_or_default(const std::string& named, const std::string& command) {
   if (!named.empty()) return named;
   std::vector<std::string> found;
+  bool simulated = false;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(default_out(), error))
-    if (std::filesystem::exists(entry.path() / "machine.json", error)) found.push_back(entry.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator(default_out(), error)) {
+    if (!std::filesystem::exists(entry.path() / "machine.json", error)) continue;
+    if (entry.path().filename() == simulated_machine) simulated = true;  // keeps no time, so its rows have none
+    else found.push_back(entry.path().string());
+  }
   std::sort(found.begin(), found.end());
   if (found.size() > 1)
     throw UsageError("name a results folder, of those in " + default_out() + ": reductio " + command + " " +
                      join(found, " or "));
+  if (found.empty() && simulated)
+    throw UsageError(default_out() + " has only rows of the simulated device, which keeps no time; 'reductio run cpu' "
+                     "measures without a GPU, or name a results folder");
   if (found.empty())
     throw UsageError("name a results folder, as experiments/results/nvidia-h200; there is none in " + default_out() +
                      ", where 'reductio run' writes");
   print_message("note: reads " + found.front());
   return found.front();
+}
+
+void check_option(const char* option, const std::string& file) {
+  check_destination(file, fmt::format("give {} a file in a folder that exists", option));
+}
+
+void refuse_timeless(const StoredResults& results) {
+  std::string why;
+  for (const StoredRow& stored : results.rows) {
+    if (stored.row.point.device == DeviceKind::sim) why = "; the simulated device gives none";
+    if (!stored.row.reason.empty()) why = "; the first says: " + stored.row.reason;
+    if (!why.empty()) break;
+  }
+  throw UsageError(
+      fmt::format("{} holds {} without a time{}", results.folder.string(), counted(results.rows.size(), "row"), why));
 }
 
 std::vector<std::string> words_of(const std::string& list) {

@@ -10,6 +10,7 @@
 #include "core/variant.h"
 #include "device/backend.h"
 #include "measure/plan/selection.h"
+#include "measure/results/reader.h"
 #include "measure/run/bench.h"
 #include "measure/run/run.h"
 
@@ -56,8 +57,16 @@ ElementType usual_type(const std::vector<ElementType>&);
 /// --out where it is not given, of all commands.
 inline std::string default_out() { return RunOptions{}.out.string(); }
 /// The results folder that was named, else that of the one machine that has results in default_out(), of which
-/// print_message() tells. Throws UsageError where there is none or more than one; `command` is the one asking.
+/// print_message() tells. Throws UsageError where there is none or more than one, the
+/// simulated device's apart, which has no times; `command` is the one asking.
 std::string folder_or_default(const std::string& named, const std::string& command);
+
+/// For check_destination(), of a file in a results folder.
+inline constexpr const char* folder_advice = "copy the results folder to where you may write";
+/// check_destination() of the file that an option names.
+void check_option(const char* option, const std::string& file);
+/// Throws the UsageError that says why none of the rows has a time.
+[[noreturn]] void refuse_timeless(const StoredResults&);
 
 /// --confidence, as 95% or 0.95; throws UsageError unless it lies between 0 and 1.
 void add_confidence(CLI::App&, std::function<void(double)> take);

@@ -11,6 +11,7 @@
 #include "core/bytes.h"
 #include "core/child.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
@@ -151,7 +152,7 @@ Bench open_bench(const SelftestOptions& options, const Selection& selection, con
   variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
   DeviceKind device =
       selection.device.value_or(variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
-  if (variant && !variant->runs_on(device))
+  if (variant && !variant->runs_on(device) && !only_lacks_cuda(*variant, device))
     throw UsageError(fmt::format("{} does not run on device {}", variant->id, name(device)));
   if (variant) options.selection.check_gpu(device, variant->id);
   std::optional<Bench> bench;
@@ -274,7 +275,7 @@ int conclude(const SelftestReport& report, const SelftestPlan& plan, const Selft
     if (options.json)
       tell(told);
     else
-      fmt::print("{}", told);
+      try_to_print([&] { fmt::print("{}", told); });
   }
   push_output();
   if (too_many) {
@@ -317,10 +318,12 @@ int run(const SelftestOptions& options) {
     print_message(e.what());
     return exit_wrong;
   }
-  if (options.json)
-    fmt::print("{}\n", to_json(outcome.report, plan, outcome.figures).dump(2));
-  else if (!options.quiet)
-    print(outcome.report, plan, outcome.figures, bench.machine.name);
+  try_to_print([&] {
+    if (options.json)
+      fmt::print("{}\n", to_json(outcome.report, plan, outcome.figures).dump(2));
+    else if (!options.quiet)
+      print(outcome.report, plan, outcome.figures, bench.machine.name);
+  });
   return conclude(outcome.report, plan, options);
 }
 

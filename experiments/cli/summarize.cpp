@@ -27,6 +27,8 @@ int run(const SummarizeOptions& options) {
   if (!list)
     throw UsageError("cannot read " + options.contrasts +
                      ": run this in the project's folder, or name a list by --contrasts");
+  const auto path = folder_of_one_machine(folder) / "contrasts.csv";
+  if (std::filesystem::is_directory(folder)) check_destination(path, folder_advice);
   const std::vector<Contrast> contrasts = contrasts_in(*list, options.contrasts);
   const StoredResults results = read_results(folder);
   std::optional<StoredResults> cpu;
@@ -34,9 +36,9 @@ int run(const SummarizeOptions& options) {
   const std::vector<Fields> records = contrast_table(contrasts, results, cpu ? *cpu : results);
   std::string text;
   for (const Fields& record : records) text += csv_record(record);
-  const auto path = results.folder / "contrasts.csv";
-  write_whole_file(path, text);
+  const std::string not_written = why_not([&] { write_whole_file(path, text); });
   if (options.csv) fmt::print("{}", text);
+  if (!not_written.empty()) throw OutputError(not_written);
   if (options.csv || options.quiet) return exit_ok;
   const Fields& header = records.front();
   const auto at = [&](const char* column) { return std::find(header.begin(), header.end(), column) - header.begin(); };

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 #include "measure/results/csv.h"
 
@@ -70,10 +71,19 @@ std::vector<std::string> fold(std::string_view text, std::size_t limit, std::siz
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
 
+namespace {
+
+/// A terminal that obeys escape sequences.
+bool obeys_escapes(std::FILE* stream) {
+  const char* term = std::getenv("TERM");
+  return is_terminal(stream) && !(term && std::string_view(term) == "dumb");
+}
+
+}  // namespace
+
 bool has_colour(std::FILE* stream) {
   const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  return is_terminal(stream) && !(no_color && *no_color) && !(term && std::string_view(term) == "dumb");
+  return obeys_escapes(stream) && !(no_color && *no_color);
 }
 
 std::string ink(Ink colour, std::string_view text, std::FILE* stream) {
@@ -97,6 +107,27 @@ std::string cannot_write_output(int error) {
   return std::string("cannot write to standard output") + (error ? ": " : "") + (error ? std::strerror(error) : "") +
          "; what went into files stands";
 }
+
+void try_to_print(const std::function<void()>& print) {
+  if (output_error) return;
+  try {
+    print();
+  } catch (const std::system_error& e) {  // fmt's
+    if (!std::ferror(stdout)) throw;
+    output_error = e.code().value();
+  }
+}
+
+std::string why_not(const std::function<void()>& work) {
+  try {
+    work();
+    return "";
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+}
+
+bool output_was_closed() { return output_error == EPIPE; }
 
 void push_output() {
   errno = 0;
@@ -270,7 +301,7 @@ void Table::print(std::FILE* stream) const {
                         : aligned(rows[r], widths, columns - indent));
 }
 
-Progress::Progress(bool quiet) : on_(!quiet && is_terminal(stderr)) {}
+Progress::Progress(bool quiet) : on_(!quiet && obeys_escapes(stderr)) {}
 
 void Progress::show(std::size_t done, std::size_t total, std::string_view current, std::optional<double> remaining_s) {
   if (!on_) return;

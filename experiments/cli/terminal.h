@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,12 @@ void print_warning(const std::string& text);
 
 /// That something printed on stdout could not be written, for the reason that this errno gives (0: not known).
 std::string cannot_write_output(int error);
+/// Runs what prints. If stdout takes no more, the rest is not printed; flush_output() will say so.
+void try_to_print(const std::function<void()>& print);
+/// Whether printing failed because nobody reads stdout any more, as behind `| head -1`.
+bool output_was_closed();
+/// What `work` throws, as text: to be told once the rest of the outcome was printed. Empty: nothing.
+std::string why_not(const std::function<void()>& work);
 /// Writes what was printed on stdout so far, so that it stands before what stderr says next. Whether that went well is
 /// for flush_output() to say.
 void push_output();
@@ -80,7 +87,7 @@ class Table {
 inline constexpr std::size_t table_rows = 60;
 
 /// One line on stderr that says how far the work is and how long the rest will take. Shows nothing where stderr is no
-/// terminal or `quiet` is set.
+/// terminal, or a dumb one, or `quiet` is set.
 class Progress {
  public:
   explicit Progress(bool quiet);

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -349,11 +348,7 @@ int run(const VerifyOptions& options) {
   if (std::none_of(selected.begin(), selected.end(),
                    [](auto* v) { return v->runs_on(DeviceKind::cuda) || v->runs_on(DeviceKind::sim); }))
     options.selection.check_gpu(DeviceKind::cpu, "every selected variant");
-  if (!options.junit.empty()) {
-    // Found out before an hour of verifying; appending leaves an older file alone until there is something to say.
-    const std::ofstream junit(options.junit, std::ios::app);
-    if (!junit) throw UsageError("cannot write '" + options.junit + "'; give --junit a file in a folder that exists");
-  }
+  if (!options.junit.empty()) check_option("--junit", options.junit);
 
   const std::span<const DeviceKind> all = all_devices();
   std::vector<DeviceKind> kinds(all.begin(), all.end());
@@ -394,7 +389,8 @@ int run(const VerifyOptions& options) {
     progress.clear();
     if (in_words)
       for (const VariantResult& r : here)
-        if (status(r) == "failed" || (!options.quiet && (r.cases() == 0 || r.cases() > r.not_run))) print_result(r);
+        if (status(r) == "failed" || (!options.quiet && (r.cases() == 0 || r.cases() > r.not_run)))
+          try_to_print([&] { print_result(r); });
     results.insert(results.end(), here.begin(), here.end());
   }
   if (results.empty() && ended_early.empty())
@@ -403,9 +399,9 @@ int run(const VerifyOptions& options) {
         (asked.device ? "device " + std::string(name(*asked.device)) : std::string("a device that is here")) +
         "; 'reductio list' shows where each runs");
 
-  if (options.json) print_json(results);
-  if (options.csv) print_csv(results);
-  if (!options.junit.empty()) write_junit(options.junit, results);
+  if (options.json) try_to_print([&] { print_json(results); });
+  if (options.csv) try_to_print([&] { print_csv(results); });
+  const std::string not_written = options.junit.empty() ? "" : why_not([&] { write_junit(options.junit, results); });
 
   VariantResult sum;
   std::vector<std::string> bad;
@@ -422,13 +418,16 @@ int run(const VerifyOptions& options) {
     std::sort(sum.reasons_left_out.begin(), sum.reasons_left_out.end());
     const auto same = std::unique(sum.reasons_left_out.begin(), sum.reasons_left_out.end());
     sum.reasons_left_out.erase(same, sum.reasons_left_out.end());
-    if (sum.left_out)
-      say(fmt::format("{} left out: {}", counted(sum.left_out, "case"), join(sum.reasons_left_out, "; ")), 2);
-    if (const std::string what = not_tested(results, options); !what.empty()) say(what, 2);
-    fmt::print("{} passed, {} failed, {} refused{}\n", sum.passed, sum.failed, sum.refused,
-               sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
+    try_to_print([&] {
+      if (sum.left_out)
+        say(fmt::format("{} left out: {}", counted(sum.left_out, "case"), join(sum.reasons_left_out, "; ")), 2);
+      if (const std::string what = not_tested(results, options); !what.empty()) say(what, 2);
+      fmt::print("{} passed, {} failed, {} refused{}\n", sum.passed, sum.failed, sum.refused,
+                 sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
+    });
   }
   push_output();
+  if (!not_written.empty()) print_message(not_written);
   if (!bad.empty()) {
     print_message(fmt::format("verification failed: {} of {} cases, in {} variant{} ({}{}){}", sum.failed, sum.cases(),
                               bad.size(), bad.size() == 1 ? "" : "s", bad.front(), bad.size() == 1 ? "" : ", ...",
@@ -441,7 +440,7 @@ int run(const VerifyOptions& options) {
     return exit_error;
   }
   if (sum.passed == 0) throw UsageError("nothing was verified: " + std::string(first_refusal(results.front())));
-  return exit_ok;
+  return not_written.empty() ? exit_ok : exit_error;
 }
 
 }  // namespace

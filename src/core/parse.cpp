@@ -86,7 +86,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 void append_range(std::vector<std::size_t>& out, std::string_view text) {
   const auto parts = split(text, ':');
-  if (parts.size() > 3) malformed(text);
+  if (parts.size() > 3 || parts[0].empty() || parts[1].empty()) malformed(text);
   const std::size_t first = parse_size(parts[0]), last = parse_size(parts[1]);
   if (first > last) throw UsageError("empty range of sizes '" + std::string(text) + "': it begins above its end");
 

@@ -52,10 +52,9 @@ void BaselineDraft::discard() { std::filesystem::remove_all(draft_); }
 void BaselineDraft::keep() {
   // Another program may have saved one of this name in the meantime.
   const FolderLock lock(saved_.parent_path());
-  if (std::filesystem::exists(saved_) && !replace_) {
-    discard();
-    refuse();
-  }
+  if (std::filesystem::exists(saved_) && !replace_)
+    throw UsageError(fmt::format("baseline '{}' was saved by another program meanwhile; this one is in {}",
+                                 saved_.filename().string(), draft_.string()));
   std::filesystem::remove_all(saved_);
   std::filesystem::rename(draft_, saved_);
 }

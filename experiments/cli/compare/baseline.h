@@ -28,7 +28,7 @@ class BaselineDraft {
   const std::filesystem::path& folder() const { return draft_; }    ///< where to write
   const std::filesystem::path& saved_as() const { return saved_; }  ///< where it lies once it is kept
   void discard();  ///< of this process, or of one of its number that was cut off
-  void keep();     ///< throws UsageError where another has saved `name` since, unless `replace`
+  void keep();     ///< throws UsageError where another has saved `name` since, unless `replace`; the draft stays
 
  private:
   [[noreturn]] void refuse() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/sampling/sampler.h"
@@ -94,7 +95,7 @@ DeviceKind choose_device(const std::vector<Candidate>& all, const Selection& sel
   };
   if (selection.device) {
     for (const Candidate& c : all)
-      if (!c.variant->runs_on(*selection.device))
+      if (!c.variant->runs_on(*selection.device) && !only_lacks_cuda(*c.variant, *selection.device))
         throw UsageError(fmt::format("{} does not run on device {}; 'reductio list' shows where each runs",
                                      c.variant->id, name(*selection.device)));
     return *selection.device;

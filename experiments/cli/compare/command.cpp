@@ -50,7 +50,8 @@ int run(CompareOptions& options) {
     throw UsageError(
         fmt::format("--max-samples {} is less than --until-decided may take: a sample on each of {} contexts",
                     *options.run.max_samples, looks.back()));
-  // What is wrong with the rules is told before anything is read or opened.
+  // What is wrong with the rules, or with the file, is told before anything is read or opened.
+  if (!options.json_to.empty()) check_option("--json-to", options.json_to);
   const SamplingRules rules = chosen_rules(options);
   const auto is_variant = [](const std::string& word) {
     return std::any_of(variants().begin(), variants().end(),

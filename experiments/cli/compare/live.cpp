@@ -273,7 +273,6 @@ int compare_live(CompareOptions& options) {
     if (draft) draft->discard();
     throw UsageError("interrupted; nothing was compared");
   }
-  if (draft) draft->keep();
 
   int exit = exit_ok;
   const Comparison comparison = question.answer(collector.groups);
@@ -283,6 +282,7 @@ int compare_live(CompareOptions& options) {
                  machine, origins);
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }
+  if (draft) draft->keep();  // last: where it cannot be, what was measured is printed
   if (draft && !options.quiet && !options.csv && !options.json)
     fmt::print("saved as baseline '{}' in {}\n", options.save, draft->saved_as().string());
   push_output();

@@ -211,15 +211,7 @@ void print_csv(const Comparison& comparison) {
   }
 }
 
-}  // namespace
-
-void print(const Comparison& comparison, const Wording& wording, const CompareOptions& options) {
-  if (!options.json_to.empty()) {
-    std::ofstream file(options.json_to);
-    file << to_json(comparison, wording).dump(2) << '\n';
-    if (!file.flush())
-      throw UsageError("cannot write '" + options.json_to + "'; give --json-to a file in a folder that exists");
-  }
+void print_on_stdout(const Comparison& comparison, const Wording& wording, const CompareOptions& options) {
   if (options.json) {
     fmt::print("{}\n", to_json(comparison, wording).dump(2));
     return;
@@ -276,6 +268,19 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
   }
   if (!undecided.empty()) say(undecided);
   for (const std::string& line : conclusions(comparison, wording)) say_bold(line);
+}
+
+}  // namespace
+
+void print(const Comparison& comparison, const Wording& wording, const CompareOptions& options) {
+  std::string not_written;
+  if (!options.json_to.empty()) {
+    std::ofstream file(options.json_to);
+    file << to_json(comparison, wording).dump(2) << '\n';
+    if (!file.flush()) not_written = "could not write all of '" + options.json_to + "'; is the disk full?";
+  }
+  try_to_print([&] { print_on_stdout(comparison, wording, options); });
+  if (!not_written.empty()) throw OutputError(not_written);
 }
 
 int verdict(const Comparison& comparison, const CompareOptions& options) {

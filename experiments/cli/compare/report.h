@@ -19,6 +19,7 @@ struct Wording {
   std::string advice{};                             ///< "; ...": what might decide UNDECIDED rows
 };
 
+/// Throws OutputError where --json-to could not be written, once the rest is printed.
 void print(const Comparison&, const Wording&, const CompareOptions&);
 
 /// The exit code that the verdicts call for. A row that could not be compared is not decided; where none could, more

@@ -24,7 +24,6 @@ int compare_stored(const CompareOptions& options, double confidence) {
   const StoredChoice choice{.experiments = options.experiments, .selection = options.selection.of_rows()};
   std::vector<MeasuredSet> stored;
   Json origins = Json::array();
-  for (const auto& id : options.relative_to) find_variant(id);
   for (const auto& folder : options.what) {
     const StoredResults results = read_results(folder, choice);
     if (const std::string note = note_of_left_out(results); !note.empty()) print_message(note);

@@ -56,6 +56,16 @@ std::vector<Factor> Measured::factors() const {
   return out;
 }
 
+/// "; did you mean 'cub/sum'?" of a variant that the set has.
+static std::string did_you_mean(const MeasuredSet& set, std::span<const std::string> ids) {
+  std::set<std::string> known;
+  for (const Measured& m : set.rows) known.insert(m.row.point.variant);
+  for (const std::string& id : ids)
+    if (const std::string near = nearest(id, {known.begin(), known.end()}); !known.contains(id) && !near.empty())
+      return "; did you mean '" + near + "'?";
+  return "";
+}
+
 MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids) {
   // What points that were sampled together share.
   const auto group_of = [](const Measured& m) {
@@ -72,7 +82,8 @@ MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids
     if (!best || rank_of(m) < rank_of(*best)) best = &m;
   }
   if (references.empty())
-    throw UsageError("--relative-to: " + set.name + " has no times of these variants");
+    throw UsageError(fmt::format("--relative-to: {} has no times of {}{}", set.name, fmt::join(ids, " or "),
+                                 did_you_mean(set, ids)));
   MeasuredSet out{.name = set.name, .rows = {}};
   for (const Measured& m : set.rows) {
     if (is_reference(m)) continue;

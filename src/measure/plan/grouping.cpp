@@ -1,5 +1,6 @@
 #include "measure/plan/grouping.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -19,11 +20,13 @@ std::vector<std::vector<std::size_t>> group_points(std::span<const Point> points
   return out;
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> batches_of(std::span<const double> costs, double seconds) {
+std::vector<std::pair<std::size_t, std::size_t>> batches_of(std::span<const double> costs, double seconds,
+                                                            double first) {
   std::vector<std::pair<std::size_t, std::size_t>> out;
-  double together = seconds;  // the first begins one
+  double wanted = std::min(first, seconds), together = 0;
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    if (together >= seconds) {
+    if (out.empty() || together >= wanted) {
+      if (!out.empty()) wanted = std::min(2 * wanted, seconds);
       out.emplace_back(i, i);
       together = 0;
     }

@@ -23,6 +23,7 @@ std::string cause(int error) { return std::generic_category().message(error); }
   std::string hint;
   if (error == ENOSPC || error == EDQUOT)
     hint = "; rows so far are intact: free some space; 'reductio run' then goes on with --resume";
+  if (error == EFBIG) hint = "; rows so far are intact: raise 'ulimit -f'; 'reductio run' then goes on with --resume";
   throw OutputError("cannot write " + path.string() + ": " + cause(error) + hint);
 }
 
@@ -51,11 +52,18 @@ std::string read_all(int fd, const std::filesystem::path& path) {
   }
 }
 
+}  // namespace
+
+void refuse_existing(const std::filesystem::path& path) {
+  throw UsageError("results exist already: " + path.string() + "; go on with --resume, or choose another --out");
+}
+
+namespace {
+
 int open_locked(const std::filesystem::path& path, int flags) {
   const int fd = ::open(path.c_str(), flags | O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) {
-    if (errno == EEXIST)
-      throw UsageError("results exist already: " + path.string() + "; go on with --resume, or choose another --out");
+    if (errno == EEXIST) refuse_existing(path);
     throw UsageError("cannot write " + path.string() + ": " + cause(errno) + "; choose another --out");
   }
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -110,6 +118,67 @@ CsvText parse_csv(std::string_view text) {
       out.whole_bytes = i + 1;
     } else if (c != '\r') {
       field += c;
+    }
+  }
+  return out;
+}
+
+namespace {
+
+/// Where a line breaks RFC 4180, from 0; npos: nowhere.
+std::size_t stray_quote(std::string_view line) {
+  bool quoted = false, closed = false;
+  std::size_t opened = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted) {
+      if (c != '"') continue;
+      if (i + 1 < line.size() && line[i + 1] == '"')
+        ++i;
+      else
+        quoted = false, closed = true;
+    } else if (c == ',' || c == '\r') {
+      closed = false;
+    } else if (closed || (c == '"' && i > 0 && line[i - 1] != ',')) {
+      return closed ? opened : i;
+    } else if (c == '"') {
+      quoted = true, opened = i;
+    }
+  }
+  return quoted ? opened : line.npos;
+}
+
+}  // namespace
+
+CsvLines parse_csv_lines(std::string_view text, const std::string& file) {
+  const auto refuse = [&](const std::string& why) { throw UsageError(file + " " + why); };
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    refuse("is UTF-16, as some editors save; save it as UTF-8, or copy the whole results folder again");
+  const std::string_view mark = "\xef\xbb\xbf";
+  if (text.starts_with(mark)) text.remove_prefix(mark.size());
+  CsvLines out;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    if (end == text.npos) {
+      out.cut = std::string(text);
+      break;
+    }
+    const std::string_view line = text.substr(0, end), whole = text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+    const auto damaged = [&](std::size_t at, const std::string& what) {
+      out.damage.push_back(fmt::format("{}:{}: {}", number, at + 1, what));
+      if (number == 1) refuse("has a damaged header, at line and column " + out.damage.front() + "; mend it");
+    };
+    if (const std::size_t nul = line.find('\0'); nul != line.npos) {
+      damaged(nul, "a NUL byte");
+    } else if (const std::size_t quote = stray_quote(line); quote != line.npos) {
+      damaged(quote, "a quotation mark that does not belong there");
+    } else {
+      Fields fields = parse_csv(whole).records.front();
+      if (number > 1 && fields.size() != out.records.front().size())
+        damaged(0, fmt::format("{} fields where {} belong", fields.size(), out.records.front().size()));
+      else
+        out.records.push_back(std::move(fields));
     }
   }
   return out;
@@ -207,16 +276,46 @@ void write_whole_file(const std::filesystem::path& path, std::string_view conten
   // Two programs may write one folder at once, each its own draft.
   const std::filesystem::path draft = fmt::format("{}.{}.new", path.string(), ::getpid());
   const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) throw OutputError("cannot write " + draft.string() + ": " + cause(errno));
+  if (fd < 0) throw OutputError("cannot write " + path.string() + ": " + cause(errno));
   const int error = write_all(fd, content);
   ::close(fd);
   if (error) {
     ::unlink(draft.c_str());
-    write_failed(draft, error);
+    write_failed(path, error);
   }
   std::error_code renamed;
   std::filesystem::rename(draft, path, renamed);
   if (renamed) throw OutputError("cannot write " + path.string() + ": " + renamed.message());
+}
+
+std::string dangling_link_in(const std::filesystem::path& path) {
+  std::error_code none;
+  std::filesystem::path part;
+  for (const auto& name : path) {
+    part /= name;
+    if (std::filesystem::is_symlink(part, none) && !std::filesystem::exists(part, none))
+      return fmt::format("; '{}' is a link to '{}', which does not exist", part.string(),
+                         std::filesystem::read_symlink(part, none).string());
+  }
+  return "";
+}
+
+void check_destination(const std::filesystem::path& file, const std::string& advice) {
+  std::error_code none;
+  const auto refuse = [&](int error) {
+    throw UsageError(
+        fmt::format("cannot write '{}': {}{}; {}", file.string(), cause(error), dangling_link_in(file), advice));
+  };
+  if (std::filesystem::is_directory(file, none)) refuse(EISDIR);
+  if (std::filesystem::exists(file, none)) {  // a pipe even, which to open would wait for its reader
+    if (::access(file.c_str(), W_OK) != 0) refuse(errno);
+    return;
+  }
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) refuse(errno);
+  ::close(fd);
+  const auto made = std::filesystem::is_symlink(file, none) ? std::filesystem::canonical(file, none) : file;
+  std::filesystem::remove(made, none);
 }
 
 FolderLock::FolderLock(const std::filesystem::path& folder)

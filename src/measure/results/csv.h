@@ -30,6 +30,17 @@ struct CsvText {
 /// or inside an unfinished quoted field, is cut.
 CsvText parse_csv(std::string_view);
 
+/// The records of a file of results, in which no field has a line end: so a damaged line harms no other.
+struct CsvLines {
+  std::vector<Fields> records{};      ///< of the whole, sound lines
+  std::vector<std::string> damage{};  ///< "8:34: ...", line and column and what is wrong, a line each
+  std::string cut{};                  ///< the last line, where it has no line end
+};
+/// Throws UsageError where nothing can be read: UTF-16, or a damaged header. Skips a byte-order mark.
+CsvLines parse_csv_lines(std::string_view, const std::string& file);
+
+[[noreturn]] void refuse_existing(const std::filesystem::path& results);
+
 /// A file that is only ever appended to, in whole blocks, by one process at a time.
 class AppendFile {
  public:
@@ -65,6 +76,12 @@ std::optional<std::string> content_of(const std::filesystem::path&);
 
 /// Replaces a file's content in one step: readers see the old or the new, never half.
 void write_whole_file(const std::filesystem::path&, std::string_view content);
+
+/// Before the work whose outcome goes there: throws UsageError, with the advice, where the file cannot be written.
+/// Leaves it as it is.
+void check_destination(const std::filesystem::path& file, const std::string& advice);
+/// "; it is a link to X, which does not exist" of the first part of the path that is such a link; else empty.
+std::string dangling_link_in(const std::filesystem::path&);
 
 /// Locks a folder against other processes, and others in this one, to read, change and write back a file.
 class FolderLock {

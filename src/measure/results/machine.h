@@ -74,6 +74,9 @@ struct Machine {
   std::string id() const;
 };
 
+/// The name of the simulated device's machine, whose rows have no times.
+inline constexpr const char* simulated_machine = "simulated-gpu";
+
 /// "NVIDIA H200" -> "nvidia-h200".
 std::string slug(std::string_view);
 

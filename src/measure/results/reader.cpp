@@ -124,10 +124,13 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
     if (!gzip_intact(text)) refuse("was cut; copy the whole results folder again");
     text = gunzip(text);
   }
-  CsvText csv = parse_csv(text);
+  CsvLines csv = parse_csv_lines(text, path.string());
   if (csv.records.empty()) refuse("is empty; run the experiment again");
+  if (!csv.damage.empty())
+    throw UsageError(fmt::format("{}:{}; mend that line, or run the experiment with --resume, which measures it again",
+                                 path.string(), csv.damage.front()));
   const RecordReader<Row> rows(path.string(), std::move(csv.records));
-  if (csv.whole_bytes < text.size()) refuse("ends in a row that was cut; finish that run with --resume");
+  if (!csv.cut.empty()) refuse("ends in a row that was cut; finish that run with --resume");
   std::vector<StoredRow> found;
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -194,12 +197,12 @@ std::vector<std::string> experiments_of(const nlohmann::ordered_json& machine, c
   }
   for (const std::string& one : selected)
     if (!in(all, one))
-      throw UsageError(fmt::format("--experiment {}: {} has none of that name; it has {}", one, folder.string(),
-                                   fmt::join(all, ", ")));
+      throw UsageError(fmt::format("{} has no experiment '{}'; it has {}", folder.string(), one, fmt::join(all, ", ")));
   return out;
 }
 
-/// The folder itself, or the one in it, where it is what --out named and holds the results of one machine.
+}  // namespace
+
 std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) {
   if (std::filesystem::exists(named / "machine.json")) return named;
   std::vector<std::filesystem::path> machines;
@@ -211,8 +214,6 @@ std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) 
         fmt::format("{} holds results of {} machines; name one of its folders", named.string(), machines.size()));
   return machines.empty() ? named : machines.front();
 }
-
-}  // namespace
 
 double StoredResults::cache_bytes(std::string_view device) const {
   const auto [part, key] = device == "cuda" ? std::pair("gpu", "l2_bytes") : std::pair("cpu", "last_level_cache_bytes");

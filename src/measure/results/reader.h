@@ -46,6 +46,10 @@ struct StoredChoice {
   std::function<void(const StoredResults&)> before_reading{};
 };
 
+/// The folder itself, or the one in it, where it is what --out named and holds the results of one machine. Throws
+/// UsageError where it holds those of several.
+std::filesystem::path folder_of_one_machine(const std::filesystem::path& named);
+
 /// Reads that folder, or the only machine's folder in it, as --out names it. Throws UsageError if the folder lacks
 /// machine.json or an EXPERIMENT.csv (.gz) that it names; if a file has another schema version, lacks a column, or
 /// holds a cut row, a repeated row or an invalid value; if ok rows lack raw samples; and if nothing is chosen.

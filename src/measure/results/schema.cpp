@@ -389,6 +389,10 @@ RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records
           throw UsageError(fmt::format("{} holds rows of schema version {}, this program reads {}; measure again",
                                        file_, records_[i][at], schema_version));
   }
+  if (places_.empty())
+    throw UsageError(fmt::format("{} has no header: its first line names no column, as {} does; copy the whole results "
+                                 "folder again",
+                                 file_, columns_of<Record>().front().name));
   if (!missing.empty())
     throw UsageError(fmt::format("{} lacks the column '{}'; measure again with this program", file_, missing));
 }

@@ -23,8 +23,16 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() + "; choose another --out");
+    throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() + dangling_link_in(folder) +
+                      "; choose another --out");
   return folder;
+}
+
+/// `path`, or with a number behind it, so that no file has that name.
+std::filesystem::path unused_name(const std::filesystem::path& path) {
+  std::filesystem::path out = path;
+  for (int i = 2; std::filesystem::exists(out); ++i) out = fmt::format("{}-{}", path.string(), i);
+  return out;
 }
 
 /// Replaces the content of a file that is open and stays locked.
@@ -42,11 +50,8 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
       samples_path_(folder / (record.experiment + ".samples.csv.gz")),
       record_(std::move(record)),
       machine_(folder, machine) {
+  check(folder, record_.experiment, resume);
   const bool going_on = resume && std::filesystem::exists(csv_path_);
-  if (const std::string compressed = csv_path_.string() + ".gz"; std::filesystem::exists(compressed))
-    throw UsageError(compressed +
-                     " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
-                     "another --out");
   csv_.emplace(going_on ? AppendFile::open(csv_path_) : AppendFile::create(csv_path_));
   if (going_on) go_on_with_rows(points);
   if (!record_.order_seed) record_.order_seed = draw_order_seed();
@@ -64,12 +69,23 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   if (!variants().empty()) write_whole_file(folder / "catalog.csv", catalog_csv());  // vector_add has none
 }
 
+void Results::check(const std::filesystem::path& folder, const std::string& experiment, bool resume) {
+  const auto csv = made(folder) / (experiment + ".csv");
+  if (const std::string compressed = csv.string() + ".gz"; std::filesystem::exists(compressed))
+    throw UsageError(compressed +
+                     " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
+                     "another --out");
+  if (!resume && std::filesystem::exists(csv)) refuse_existing(csv);
+  check_destination(csv, "choose another --out");
+}
+
 /// The file stays as it is where this throws.
 void Results::go_on_with_rows(std::span<const Point> points) {
   const std::string text = csv_->read();
-  CsvText csv = parse_csv(text);
+  CsvLines csv = parse_csv_lines(text, csv_path_.string());
   // Killed before the header was whole: nothing is lost by starting over.
   if (csv.records.empty()) return csv_->truncate(0);
+  const std::size_t sound = csv.records.size() - 1;
   earlier_ = EarlierRows(csv_path_.string(), std::move(csv.records));
   if (!earlier_.rows().empty()) {
     record_.run_id = earlier_.rows().back().run_id;
@@ -78,11 +94,18 @@ void Results::go_on_with_rows(std::span<const Point> points) {
   const auto samples = parse_samples(samples_path_, content_of(samples_path_).value_or(""));
   const std::size_t taken_out = earlier_.take_out_incomplete(points, samples.value_or(std::vector<RawSample>()));
   done_ = earlier_.keys();
-  if (csv.whole_bytes < text.size()) {
-    csv_->truncate(csv.whole_bytes);
+  if (!csv.damage.empty()) {
+    const auto aside = unused_name(csv_path_.string() + ".damaged");
+    write_whole_file(aside, text);  // before anything is dropped
+    notices_.push_back(fmt::format("{}:{}: of {} rows {} dropped and measured again, {} kept; the file as it was is {}",
+                                   csv_path_.string(), csv.damage.front(), sound + csv.damage.size(), csv.damage.size(),
+                                   sound, aside.string()));
+  }
+  if (!csv.cut.empty()) {
+    csv_->truncate(text.size() - csv.cut.size());
     notices_.push_back("the last row of " + csv_path_.string() + " was cut; it is measured again");
   }
-  if (!taken_out && !earlier_.repeated()) return;
+  if (!taken_out && !earlier_.repeated() && csv.damage.empty()) return;
   // Rows before their samples: a run killed in between leaves samples without rows, which the next one drops.
   std::string kept = csv_record(columns());
   for (const Row& row : earlier_.rows()) kept += csv_record(row.fields());

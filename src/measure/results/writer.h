@@ -27,6 +27,9 @@ class Results {
   Results(const std::filesystem::path& folder, const Machine&, RunRecord, bool resume,
           std::span<const Point> points = {});
 
+  /// Throws as the constructor does of a folder that cannot be made or written, and of results that exist.
+  static void check(const std::filesystem::path& folder, const std::string& experiment, bool resume);
+
   /// Of the run that is being written: the resumed one's, or the new one.
   const std::string& run_id() const { return record_.run_id; }
   std::uint64_t order_seed() const { return *record_.order_seed; }

@@ -165,7 +165,7 @@ class SessionRun {
     measuring_since_ = host_now();
     // Without a clock there is nothing to spread over time.
     const double batch_s = session_.instruments.timer->keeps_time() ? session_.rules.batch_s : 0;
-    for (const auto& [first, last] : batches_of(groups.costs_s, batch_s))
+    for (const auto& [first, last] : batches_of(groups.costs_s, batch_s, session_.rules.first_batch_s))
       if (Interrupts::count() || !measure_batch(groups, first, last)) break;
     report_.interrupted = Interrupts::count() > 0 && done_ < report_.points;
     end();

@@ -1,5 +1,7 @@
 """claims: what a folder's verdicts.csv says, in the terminal; and what is no such file."""
 
+import shutil
+
 import pandas as pd
 import pytest
 import synthetic
@@ -64,6 +66,11 @@ def test_a_claim_by_name_is_told_in_full(reductio, folder):
         "    squares/strided:block=256 over squares/chunked:block=256 (> 1.02)",
         "  reversed at 2^28, 0.5: why S1 reversed", "S2: what S2 says", "  holds: why S2 holds",
         "    holds at 100000000: why S2 holds", "    not decidable here: no ncu.csv"]
+    assert reductio("claims", folder, "s1", "s2").ok() == said
+    (folder.parent / "out" / "results").mkdir(parents=True)
+    shutil.copytree(folder, folder.parent / "out" / "results" / "machine")
+    (folder.parent / "out" / "results" / "machine" / "machine.json").write_text("{}")
+    assert reductio("claims", "s1", "s2").ok() == said  # of the folder in out/results
     mixed = reductio("claims", folder, "S1", "S99")
     assert "there is no claim 'S99'" in mixed.error() and not mixed.out  # not after the half of it
 

@@ -197,3 +197,17 @@ def test_zsh_has_the_same_by_bashcompinit(reductio):
     bash, zsh = (reductio("completion", shell).ok() for shell in ("bash", "zsh"))
     assert zsh.endswith(bash) and "bashcompinit" in zsh
     assert "bash or zsh" in reductio("completion").error()
+
+
+def test_help_is_a_subcommand_too(reductio):
+    assert reductio("help").ok() == reductio("--help").ok()
+    assert reductio("help", "verify").ok() == reductio("verify", "--help").ok()
+
+
+def test_a_build_without_cuda_says_that_it_lacks_it(reductio):
+    if json.loads(reductio("info", "--json").ok())["program"]["cuda_compiler"]:
+        pytest.skip("built with CUDA")
+    assert "built without CUDA" in reductio("list", "--device", "cuda").error(1)
+    for command in (["compare", "levels/naive", "levels/naive"], ["selftest", "levels/naive"]):
+        assert "built without CUDA" in reductio(*command, "--device", "cuda").error(77)
+    assert "does not run on device cuda" in reductio("compare", "host/plain", "host/unroll4", "--device", "cuda").error(1)

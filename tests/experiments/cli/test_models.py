@@ -101,6 +101,9 @@ def test_what_cannot_be_fitted_is_one_line_and_writes_nothing(reductio, folder, 
     assert "there is none in out/results" in reductio("models").error()
     assert "--confidence takes a share between 0 and 1" in reductio("models", folder, "--confidence", "95").error()
     assert "machine.json" in reductio("models", tmp_path).error()
+    reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--sizes", "1000", "--quiet").ok()
+    assert "no model can be fitted, all 5 series of times have too few sizes" in reductio("models", "--quiet").err
+    assert not list(tmp_path.glob("out/**/models.csv"))
     rows = folder / "cpu.csv"
     rows.write_bytes(rows.read_bytes()[:-9])
     before = snapshot(folder)

@@ -62,12 +62,34 @@ def test_a_figure_by_the_projects_own_python(reductio, tmp_path):
     ([], "there is none in out/results"),
     (["empty"], "is empty a results folder?"),
     (["timeless"], "timeless holds 813 rows without a time; the first says: too slow"),
-    (["timeless", "--out", "x.gif"], "holds 813 rows without a time"),
+    (["timeless", "--out", "x.png"], "holds 813 rows without a time"),
     ([CPU, "--out", "x.gif"], "--out takes a file that ends in .png, .pdf or .svg, not 'x.gif'"),
-    ([CPU, "--experiment", "none"], "has none of that name; it has cpu, vector_add"),
+    ([CPU, "--experiment", "none"], "has no experiment 'none'; it has cpu, vector_add"),
 ])
 def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, told):
     (tmp_path / "empty").mkdir()
     if "timeless" in arguments:
         with_rows(tmp_path / "timeless", lambda row: row | {"status": "refused", "reason": "too slow", "time_median_s": ""})
     assert told in reductio("plot", *arguments).error()
+
+
+@pytest.mark.parametrize("damage, told", [
+    (lambda t: b"\xff\xfe" + t.decode().encode("utf-16-le"), "is UTF-16, as some editors save; save it as UTF-8"),
+    (lambda t: t.split(b"\n", 1)[1], "has no header: its first line names no column, as schema_version does"),
+    (lambda t: t.replace(b",sum,", b",s\0um,", 1), "cpu.csv:2:89: a NUL byte; mend that line, or run the experiment"),
+    (lambda t: t.replace(b",sum,", b',s"um,', 1), "cpu.csv:2:89: a quotation mark that does not belong there; mend"),
+])
+def test_what_an_editor_did_to_a_file_is_told(reductio, tmp_path, damage, told):
+    rows = with_rows(tmp_path / "there", lambda row: row) / "cpu.csv"
+    text = rows.read_bytes()
+    rows.write_bytes(b"\xef\xbb\xbf" + text)  # a byte-order mark does no harm
+    assert "cpu: sum" in reductio("plot", "there", "--experiment", "cpu").ok()
+    rows.write_bytes(damage(text))
+    assert told in reductio("plot", "there").error()
+
+
+def test_comparing_folders_needs_no_variant_of_this_program(reductio):
+    h200 = CPU.parent / "nvidia-h200-second"
+    compare = ["compare", h200, h200, "--experiment", "levels", "--types", "f32", "--relative-to"]
+    assert "SAME" in reductio(*compare, "cub/sum").ok()
+    assert "has no times of cub/sm; did you mean 'cub/sum'?" in reductio(*compare, "cub/sm").error()

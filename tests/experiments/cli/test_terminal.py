@@ -32,7 +32,7 @@ def on_a_terminal(*arguments, cwd=None, **environment):
 
 
 def test_what_is_read_stands_on_a_line_of_its_own(reductio, tmp_path):
-    reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--sizes", "2^10", "--quiet").ok()
+    reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--sizes", "2^10:2^13", "--quiet").ok()
     shown = on_a_terminal("models", cwd=tmp_path).replace("\r\n", "\n")
     folder = next((tmp_path / "out" / "results").iterdir()).relative_to(tmp_path)
     assert shown.startswith(f"reductio: note: reads {folder}\n\r\033[Kreading the samples\r\033[K"), shown
@@ -49,6 +49,7 @@ def test_colour_on_a_terminal():
 def test_no_colour_where_it_is_not_wanted(reductio):
     assert "\033[" not in on_a_terminal("list", NO_COLOR="1")
     assert "\033[" not in on_a_terminal("list", TERM="dumb")
+    assert not {"\033", "%"} & set(on_a_terminal(*VERIFY, TERM="dumb"))  # nor a progress line
     assert not any(c in on_a_terminal(*VERIFY, NO_COLOR="1") for c in COLOURS)
     assert "\033[" not in reductio("list").ok()
     # https://no-color.org: an empty variable does not count
@@ -60,8 +61,8 @@ def test_progress_on_a_terminal_only(reductio, tmp_path):
     assert "%" not in on_a_terminal(*VERIFY, "--quiet")
     done = reductio(*VERIFY)
     assert done.ok() and done.err == ""
-    run = ["run", "cpu", "--variants", "^host/plain$", "--sizes", "1000,2000", "--types", "i32", "--out"]
-    assert "/10 (" in on_a_terminal(*run, tmp_path / "a")  # 5 levels of optimisation, 2 sizes
-    assert "/10 (" not in reductio(*run, "b").err
+    run = ["run", "cpu", "--variants", "^host/plain$", "--sizes", "2^10:2^13", "--types", "i32", "--out"]
+    assert "/20 (" in on_a_terminal(*run, tmp_path / "a")  # 5 levels of optimisation, 4 sizes
+    assert "/20 (" not in reductio(*run, "b").err
     shown = on_a_terminal("models", *(tmp_path / "a").iterdir())
     assert "reading the samples" in shown

@@ -474,7 +474,7 @@ TEST(MeasureCompare, ExperimentsVariantsTypesAndSizesChooseAmongStoredRows) {
   const auto told = [&](const StoredChoice& choice) { return error_of([&] { read_results(folder.path(), choice); }); };
   const std::string path = (folder.path() / "scripted").string();
   EXPECT_EQ(told({.experiments = {"three"}}),
-            "--experiment three: " + path + " has none of that name; it has one, two");
+            path + " has no experiment 'three'; it has one, two");
   StoredChoice none = choice_of([](Selection& s) { s.variants_regex = "^b$"; });
   none.experiments = {"two"};
   EXPECT_EQ(told(none),

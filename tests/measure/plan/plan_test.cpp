@@ -51,10 +51,12 @@ TEST(MeasurePlan, PointsOfOneQuestionAreSampledTogetherSmallSizesFirst) {
 TEST(MeasurePlan, BatchesTakeNeighboursUntilTheyCostEnough) {
   using Batches = std::vector<std::pair<std::size_t, std::size_t>>;
   const std::vector<double> costs{1, 2, 3, 10, 1, 1};
-  EXPECT_EQ(batches_of(costs, 4), (Batches{{0, 3}, {3, 4}, {4, 6}}));
-  EXPECT_EQ(batches_of(costs, 100), (Batches{{0, 6}}));
-  EXPECT_EQ(batches_of(costs, 0), (Batches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}}));
-  EXPECT_EQ(batches_of({}, 4), Batches{});
+  EXPECT_EQ(batches_of(costs, 4, 4), (Batches{{0, 3}, {3, 4}, {4, 6}}));
+  EXPECT_EQ(batches_of(costs, 100, 100), (Batches{{0, 6}}));
+  EXPECT_EQ(batches_of(costs, 0, 60), (Batches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}}));
+  EXPECT_EQ(batches_of({}, 4, 4), Batches{});
+  const std::vector<double> equal(16, 1);
+  EXPECT_EQ(batches_of(equal, 5, 1), (Batches{{0, 1}, {1, 3}, {3, 7}, {7, 12}, {12, 16}})) << "a killed run gets on";
 }
 
 TEST(MeasurePlan, SlowCallsGetFewSamplesAndCheapOnesMany) {

@@ -46,6 +46,28 @@ TEST(MeasureCsv, ACutAnywhereLeavesTheWholeRecordsBeforeIt) {
   }
 }
 
+TEST(MeasureCsv, ADamagedLineHarmsNoOtherAndIsNamedByLineAndColumn) {
+  using namespace std::string_literals;
+  const auto damage = [](const std::string& lines) {
+    const CsvLines read = parse_csv_lines("h,i\n1,2\n" + lines + "3,\"x,y\"\n", "f");
+    EXPECT_EQ(read.records, (std::vector<Fields>{{"h", "i"}, {"1", "2"}, {"3", "x,y"}})) << lines;
+    return read.damage.size() == 1 ? read.damage.front() : std::to_string(read.damage.size()) + " are damaged";
+  };
+  EXPECT_EQ(damage("2,a\"b\n"), "3:4: a quotation mark that does not belong there");
+  EXPECT_EQ(damage("2,\"ab\n"), "3:3: a quotation mark that does not belong there");
+  EXPECT_EQ(damage("2,\"a\"b\n"), "3:3: a quotation mark that does not belong there");
+  EXPECT_EQ(damage("2,a\0b\n"s), "3:4: a NUL byte");
+  EXPECT_EQ(damage("2,\"a,b\",c\n"), "3:1: 3 fields where 2 belong");
+  EXPECT_EQ(damage(""), "0 are damaged");
+  const CsvLines cut = parse_csv_lines("\xef\xbb\xbfh,i\r\n1,\"2", "f");
+  EXPECT_EQ(cut.records, std::vector<Fields>({{"h", "i"}})) << "a byte-order mark is no part of the header";
+  EXPECT_EQ(cut.cut, "1,\"2");
+  EXPECT_TRUE(cut.damage.empty());
+  EXPECT_NE(error_of([] { parse_csv_lines("\xff\xfeh\0"s, "f"); }).find("f is UTF-16"), std::string::npos);
+  EXPECT_NE(error_of([] { parse_csv_lines("h,\"i\n", "f"); }).find("f has a damaged header, at line and column 1:3"),
+            std::string::npos);
+}
+
 TEST(MeasureCsv, AnExistingFileIsNeverOverwrittenNorSharedByTwo) {
   const Folder folder;
   const auto path = folder.path() / "a.csv";

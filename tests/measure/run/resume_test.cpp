@@ -97,6 +97,29 @@ TEST(MeasureRun, WhatAWiderSelectionAddsIsMeasuredWithTheWholeGroup) {
                                                      "and the points of a group are measured together"});
 }
 
+TEST(MeasureRun, OfADamagedFileTheOtherRowsAreKeptAndTheFileItselfToo) {
+  const std::vector<Point> points{point(a, 100), point(a, 200), point(a, 300)};
+  RunFolder folder;
+  folder.run(points);
+  std::string csv = folder.csv();
+  const std::size_t line = csv.find('\n', csv.find('\n') + 1) + 1;  // the third
+  csv.insert(line + 5, "\"");
+  for (const char* aside : {"test.csv.damaged", "test.csv.damaged-2"}) {
+    write_whole_file(folder.csv_path(), csv);
+    EXPECT_NE(error_of([&] { read_results(folder.path()); }).find("test.csv:3:6: a quotation mark"), std::string::npos);
+    folder.notices.clear();
+    EXPECT_EQ(folder.resume(points).skipped, 2u);
+    ASSERT_EQ(folder.notices.size(), 1u);
+    EXPECT_NE(
+        folder.notices[0].find("test.csv:3:6: a quotation mark that does not belong there: of 3 rows 1 dropped and "
+                               "measured again, 2 kept; the file as it was is "),
+        std::string::npos)
+        << folder.notices[0];
+    EXPECT_EQ(content_of(folder.csv_path().parent_path() / aside), csv);
+    EXPECT_EQ(read_results(folder.path()).rows.size(), 3u);
+  }
+}
+
 TEST(MeasureRun, AGroupOfWhichARowWasCutIsMeasuredAgainAsAWhole) {
   const std::vector<Point> points{point(a, 100), point(b, 100), point(a, 200)};
   RunFolder folder;
