@@ -1,12 +1,15 @@
 /// reductio plot: throughput against n of a results folder, on the terminal or as a figure.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -301,11 +304,19 @@ void print_lines(const Chart& chart) {
   if (left_out) print_wrapped(counted(left_out, "variant") + " left out; choose by --variants");
 }
 
+/// Before the work: whether a figure can be written there.
+void refuse_unwritable(const std::string& out) {
+  const fs::path file = out, folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (const std::string kind = file.extension().string(); kind != ".png" && kind != ".pdf" && kind != ".svg")
+    throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
+  std::error_code none;
+  if (fs::is_directory(file, none)) throw UsageError("cannot write " + out + ": it is a folder; choose another --out");
+  if (::access(folder.c_str(), W_OK) != 0)
+    throw UsageError("cannot write " + out + ": " + std::strerror(errno) + "; choose another --out");
+}
+
 /// The chart's rows, as CSV, go to the project's figures. These say themselves what they lack.
 int draw_file(const Chart& chart, const StoredResults& results, const std::string& out) {
-  const std::string kind = fs::path(out).extension().string();
-  if (kind != ".png" && kind != ".pdf" && kind != ".svg")
-    throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
   const std::string python = python_script("plot.py", "--out", ", or leave --out out");
   std::string rows = csv_record(columns());
   if (chart.sizes.size() == 1)
@@ -324,6 +335,7 @@ int draw_file(const Chart& chart, const StoredResults& results, const std::strin
 }
 
 int run(const PlotOptions& options) {
+  if (!options.out.empty()) refuse_unwritable(options.out);
   const StoredResults results = read_results(
       folder_or_default(options.folder, "plot"),
       {.experiments = options.experiments, .selection = options.selection.of_rows(), .with_samples = false});
