@@ -33,7 +33,7 @@ def hostile(tmp_path_factory):
         for n in (2**10, 2**12):
             rows.append(synthetic.timed(1e-9 * (i + 1) * n, n=n, speedup=1.5, speedup_reference=payload, **key))
         rows.append(synthetic.row(n=2**14, **{**key, "status": "refused"}))
-        rows.append(synthetic.timed(1e-6, n=2**10, **{**key, "experiment": payload}))
+        rows.append(synthetic.timed(1e-6, n=2**16, **{**key, "experiment": payload}))
         rows.append(synthetic.timed(1e-6, n=2**10, **{**key, "dataset": payload}))
     name = "<img src=x onerror=window.pwned=1>"
     folder = synthetic.write_folder(tmp_path_factory.mktemp("hostile") / name, rows)
