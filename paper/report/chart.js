@@ -127,13 +127,15 @@ const plotOf = (/** @type {any} */ given) => {
 };
 
 /** A line's name beside it; where there is no room for names a letter, which the list below the chart explains. */
-const lettered = (/** @type {number} */ width) => width < 640;
+const lettered = (/** @type {number} */ width) =>
+  width < 640 || widthOf(d3.max(points, p => nameOf(p.series).length) ?? 0) > width * 0.42;
+const widthOf = (/** @type {number} */ letters) => 36 + 6.6 * letters;
 const letterOf = (/** @type {number} */ i) => String.fromCharCode(97 + i % 26).repeat(1 + Math.floor(i / 26));
 const besideOf = (/** @type {Series} */ s, /** @type {number} */ width) =>
   (lettered(width) ? letterOf([...new Set(points.map(p => p.series))].indexOf(s)) : nameOf(s));
 /** How wide the names right of a chart are. */
 const marginOf = (/** @type {Point[]} */ of, /** @type {number} */ width) =>
-  Math.min(width * 0.42, 36 + 7 * (d3.max(of, p => besideOf(p.series, width).length) ?? 0));
+  widthOf(d3.max(of, p => besideOf(p.series, width).length) ?? 0);
 /** A colour that text of can be read: darker on light ground, lighter on dark, until its contrast is 4.5. */
 function legible(/** @type {string} */ color) {
   const light = (/** @type {any} */ c) => {
@@ -457,7 +459,7 @@ function focus(/** @type {Point?} */ p, /** @type {boolean} */ told) {
   // Little, so that the chart stays in sight; below it stands all that is known.
   tip.replaceChildren(make("strong", {}, nameOf(p.series)), definitions(facts(p).filter(([name]) =>
     name !== "settings" && name !== "throughput")));
-  if (lettered(width)) return told ? $("point").replaceChildren(describe(p)) : undefined;
+  if (getComputedStyle(tip).position === "static") return told ? $("point").replaceChildren(describe(p)) : undefined;
   const box = tip.getBoundingClientRect(), left = x * scale + 14;
   tip.style.left = `${Math.max(0, left + box.width > width ? x * scale - box.width - 14 : left)}px`;
   tip.style.top =
@@ -638,7 +640,9 @@ function svgText() {
       else lines.push(word);
     return lines;
   };
-  const above = wrapped(captionOf()), below = [noteOf(), ...conditionsOf()].filter(Boolean).flatMap(wrapped);
+  const lines = lettered(width) ? [...new Set(points.map(p => p.series))] : [];
+  const named = lines.map(s => `${besideOf(s, width)}: ${nameOf(s)}`).join(", ");
+  const above = wrapped(captionOf()), below = [named, noteOf(), ...conditionsOf()].filter(Boolean).flatMap(wrapped);
   const tall = Number(svg.attr("height")), top = 16 * above.length + 8, bottom = 15 * below.length + 8;
   svg.attr("height", tall + top + bottom).attr("viewBox", `0 ${-top} ${width} ${tall + top + bottom}`);
   svg.insert("rect", ":first-child").attr("y", -top).attr("width", width).attr("height", tall + top + bottom)

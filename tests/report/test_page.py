@@ -396,6 +396,12 @@ def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
     path = tmp_path / "two.html"
     path.write_text(report.make([*folders, RESULTS / "nvidia-h100-releases"], "none")[0])
     page.open(path)
+    for width in (1280, 800, 760):
+        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
+        page.open(path)
+        assert page.js(INSIDE), width
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     page.open(path, "#value=time&s=" + next(key for key in page.pressed() if key.startswith("tuned/sum")))
     page.js("document.getElementById('table').open = true")
     page.wait("document.querySelector('#table td')")
@@ -532,6 +538,11 @@ def test_tables_have_captions_and_scopes(page, h200):
         assert page.js("return [...document.querySelectorAll('th')].every(t => t.scope === 'col')")
 
 
+# Whether no line's name is cut at the chart's edge.
+INSIDE = ("const edge = document.querySelector('#plot svg').getBoundingClientRect().right;"
+          "return [...document.querySelectorAll('#plot svg > text')].every(t => t.getBoundingClientRect().right <= edge)")
+
+
 def on_a_phone(page, path, fragment=""):
     page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                 {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
@@ -544,6 +555,7 @@ def test_a_phone_names_lines_shows_claims_as_cards_and_keeps_the_chart_in_sight(
         named = page.texts("#names li")
         assert len(named) == len(page.pressed())
         assert {line[0] for line in named} <= set(page.texts("#plot svg > text"))
+        assert page.js(INSIDE)
         page.key("ArrowRight", "ArrowRight")
         under = page.js("const [a, b] = ['plot', 'tip'].map(id => document.getElementById(id).getBoundingClientRect());"
                         "return b.top >= a.bottom")
