@@ -52,7 +52,8 @@ class Columns:
         def those(so) -> list[str]:
             return [c["name"] for c in columns if so(c)]
 
-        marked = {mark: those(lambda c: c.get(mark)) for mark in ("optional", "key", "filled", "positive", "not_negative")}
+        marked = {mark: those(lambda c, mark=mark: c.get(mark))
+                  for mark in ("optional", "key", "filled", "positive", "not_negative")}
         return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
                        words={c["name"]: c["words"] for c in columns if c.get("words")},
                        counts=those(lambda c: c["kind"] == "count"), **marked)
@@ -391,7 +392,8 @@ def read_record(path: Path):
 def read_machine(path: Path, name: str) -> Machine:
     record = read_record(path)
     runs = record.get("runs") if isinstance(record, dict) else None
-    if not isinstance(runs, list) or not all(isinstance(r, dict) and isinstance(r.get("experiment"), str) for r in runs):
+    if not isinstance(runs, list) or not all(isinstance(run, dict) and isinstance(run.get("experiment"), str)
+                                             for run in runs):
         raise ResultsError(f"{path} does not list its runs, each with its experiment: copy the results folder again")
     return Machine(name, record)
 

@@ -111,16 +111,17 @@ function make(tag, attributes = {}, ...children) {
 
 const NUMBER = /^[\d.,^]+( \[.*\])?( us| GB\/s| %)?$/;
 /** A table; where there is little room its rows are cards, each field under its column's name. */
-const tableOf = (/** @type {string} */ caption, /** @type {any[]} */ head, /** @type {any[][]} */ rows, cards = false) =>
-  make("table", {class: cards ? "cards" : null}, make("caption", {}, caption),
-    make("thead", {}, make("tr", {}, ...head.map(c => make("th", {scope: "col"}, c)))),
-    make("tbody", {},
-      ...rows.map(row => make("tr", {},
-                    ...row.map((c, i) => make("td", {
+const tableOf = (/** @type {string} */ caption, /** @type {any[]} */ head, /** @type {any[][]} */ rows,
+  cards = false) => make("table", {class: cards ? "cards" : null}, make("caption", {}, caption),
+  make("thead", {}, make("tr", {}, ...head.map(c => make("th", {scope: "col"}, c)))),
+  make("tbody", {},
+    ...rows.map(row => make("tr", {},
+                  ...row.map((c, i) =>
+                               make("td", {
                                  class: typeof c === "string" && NUMBER.test(c) ? "number" : null,
                                  "data-label": typeof head[i] === "string" ? head[i] : head[i].textContent
                                },
-                                          c))))));
+                                 c))))));
 const definitions = (/** @type {any[][]} */ pairs) =>
   make("dl", {}, ...pairs.filter(([, v]) => v !== "" && v !== undefined && v !== null).flatMap(([k,
     v]) => [make("dt", {}, k), make("dd", {}, v)]));

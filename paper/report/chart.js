@@ -139,8 +139,8 @@ const marginOf = (/** @type {Point[]} */ of, /** @type {number} */ width) =>
 /** A colour that text of can be read: darker on light ground, lighter on dark, until its contrast is 4.5. */
 function legible(/** @type {string} */ color) {
   const light = (/** @type {any} */ c) => {
-    const {r, g, b} = d3.rgb(c), [x, y, z] = [r, g, b].map(v => v / 255).map(
-      v => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    const {r, g, b} = d3.rgb(c), [x, y, z] = [r, g,
+      b].map(v => v / 255).map(v => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
     return 0.2126 * x + 0.7152 * y + 0.0722 * z + 0.05;
   };
   const ground = light(ink().paper);
@@ -272,25 +272,26 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   const full = l2.filter(([bytes]) => bytes / element >= span[0] && bytes / element <= span[1]);
   const marks = [
     ...(read.length ?
-        [
-          Plot.areaY(read, {x: "n", y1: b => clip(b.y), y2: shadeUp ? domain[1] : domain[0], fill: colors.shade}),
-          Plot.line(read, {x: "n", y: b => clip(b.y), stroke: colors.edge, strokeWidth: 1})
-        ] :
-        []),
+          [
+            Plot.areaY(read, {x: "n", y1: b => clip(b.y), y2: shadeUp ? domain[1] : domain[0], fill: colors.shade}),
+            Plot.line(read, {x: "n", y: b => clip(b.y), stroke: colors.edge, strokeWidth: 1})
+          ] :
+          []),
     ...(floor.length && state.value !== "speedup" ?
-        [Plot.line(floor.filter(b => b.y >= domain[0] && b.y <= domain[1]),
-          {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5})] :
-        []),
+          [Plot.line(floor.filter(b => b.y >= domain[0] && b.y <= domain[1]),
+            {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5})] :
+          []),
     ...full.flatMap(([bytes, of], i) => [Plot.ruleX([bytes / element], {stroke: colors.edge, strokeDasharray: "4 3"}),
-      Plot.text([bytes / element], {
-        x: n => n,
-        y: domain[1],
-        text: [`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${full.length > 1 ? `, ${of.map(f => f.name).join(", ")}` : ""}`],
-        dx: bytes / element > Math.sqrt(span[0] * span[1]) ? -4 : 4,
-        dy: 7 + 14 * i,
-        textAnchor: bytes / element > Math.sqrt(span[0] * span[1]) ? "end" : "start",
-        fill: colors.faint
-      })]),
+                      Plot.text([bytes / element], {
+                        x: n => n,
+                        y: domain[1],
+                        text: [`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${
+                          full.length > 1 ? `, ${of.map(f => f.name).join(", ")}` : ""}`],
+                        dx: bytes / element > Math.sqrt(span[0] * span[1]) ? -4 : 4,
+                        dy: 7 + 14 * i,
+                        textAnchor: bytes / element > Math.sqrt(span[0] * span[1]) ? "end" : "start",
+                        fill: colors.faint
+                      })]),
     ...(state.value === "speedup" || state.compare ? [Plot.ruleY([1], {stroke: colors.text})] : []),
     Plot.ruleX(spans, {
       x: "n",
@@ -357,10 +358,9 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
 const plain = (/** @type {number} */ v) => v.toLocaleString("en-US", {maximumSignificantDigits: 6});
 /** Of a logarithmic axis 1 of each decade, or 1, 2 and 5 where there are few, or round numbers of a short range. */
 function decades(/** @type {number[]} */[low, high]) {
-  const of = (/** @type {number[]} */ steps) =>
-    d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
-      .flatMap(k => steps.map(m => Number(`${m}e${k}`)))
-      .filter(v => v >= low && v <= high);
+  const of = (/** @type {number[]} */ steps) => d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
+                                                  .flatMap(k => steps.map(m => Number(`${m}e${k}`)))
+                                                  .filter(v => v >= low && v <= high);
   return [of([1]), of([1, 2, 5])].find((ticks, i) => ticks.length > (i ? 1 : 2)) ?? d3.ticks(low, high, 4);
 }
 const machineOf = (/** @type {Folder} */ folder, /** @type {string} */ path) =>
@@ -457,8 +457,8 @@ function focus(/** @type {Point?} */ p, /** @type {boolean} */ told) {
     .attr("stroke", ink().text)
     .attr("stroke-width", 1.5);
   // Little, so that the chart stays in sight; below it stands all that is known.
-  tip.replaceChildren(make("strong", {}, nameOf(p.series)), definitions(facts(p).filter(([name]) =>
-    name !== "settings" && name !== "throughput")));
+  tip.replaceChildren(make("strong", {}, nameOf(p.series)),
+    definitions(facts(p).filter(([name]) => name !== "settings" && name !== "throughput")));
   if (getComputedStyle(tip).position === "static") return told ? $("point").replaceChildren(describe(p)) : undefined;
   const box = tip.getBoundingClientRect(), left = x * scale + 14;
   tip.style.left = `${Math.max(0, left + box.width > width ? x * scale - box.width - 14 : left)}px`;
@@ -615,19 +615,27 @@ function csvText() {
 }
 
 /** comparison-sum-f32-device-cold_dirty-speedup-nvidia-h200 */
-const fileName = () => [...["experiment", "operation", "element_type", "timing_mode", "cache_state"].map(
-  name => state.choice[name]), state.compare ? "ratio" : state.value, ...shownFolders().map(f => f.name)].join("-").replace(/[^\w.-]+/g, "_")
-  .slice(0, 150);
+const fileName =
+  () => [...["experiment", "operation", "element_type", "timing_mode", "cache_state"].map(name => state.choice[name]),
+    state.compare ? "ratio" : state.value, ...shownFolders().map(f => f.name)]
+          .join("-")
+          .replace(/[^\w.-]+/g, "_")
+          .slice(0, 150);
 
 /** Under what conditions the shown rows were measured, a line for each folder. */
 const conditionsOf = () => [...d3.group(points, p => p.folder)].map(([folder, of]) => {
   const ids = new Set(of.map(p => wordOf(p.series, "run_id", p.row)));
-  const runs = runsOf(folder).filter(run => ids.has(run.run_id)), all = (/** @type {(run: any) => any} */ what) =>
-    [...new Set(runs.map(what).filter(Boolean).map(String))].join(", ");
-  return [folder.name, machineOf(folder, state.choice.device === "cpu" ? "cpu.model" : "gpu.name"),
-    machineOf(folder, "gpu.driver") && state.choice.device === "cuda" ? `driver ${machineOf(folder, "gpu.driver")}` : "",
+  const runs = runsOf(folder).filter(run => ids.has(run.run_id)),
+        all = (/** @type {(run: any) => any} */ what) => [...new Set(runs.map(what).filter(Boolean).map(String))].join(
+          ", ");
+  return [
+    folder.name, machineOf(folder, state.choice.device === "cpu" ? "cpu.model" : "gpu.name"),
+    machineOf(folder, "gpu.driver") && state.choice.device === "cuda" ? `driver ${machineOf(folder, "gpu.driver")}` :
+                                                                        "",
     all(run => String(run.started_utc ?? "").slice(0, 10)),
-    runs.length ? `revision ${all(run => String(run.git_revision ?? "").slice(0, 7))}` : ""].filter(Boolean).join(", ");
+    runs.length ? `revision ${all(run => String(run.git_revision ?? "").slice(0, 7))}` : ""
+  ].filter(Boolean)
+    .join(", ");
 });
 
 /** The picture with its title above and its conditions below. */
@@ -636,20 +644,30 @@ function svgText() {
   const wrapped = (/** @type {string} */ text) => {
     const lines = [""];
     for (const word of text.split(/(?<=[ _/-])/))
-      if ((lines[lines.length - 1] + word).length <= 125) lines[lines.length - 1] += word;
-      else lines.push(word);
+      if ((lines[lines.length - 1] + word).length <= 125)
+        lines[lines.length - 1] += word;
+      else
+        lines.push(word);
     return lines;
   };
   const lines = lettered(width) ? [...new Set(points.map(p => p.series))] : [];
   const named = lines.map(s => `${besideOf(s, width)}: ${nameOf(s)}`).join(", ");
   const above = wrapped(captionOf()), below = [named, noteOf(), ...conditionsOf()].filter(Boolean).flatMap(wrapped);
   const tall = Number(svg.attr("height")), top = 16 * above.length + 8, bottom = 15 * below.length + 8;
-  svg.attr("height", tall + top + bottom).attr("viewBox", `0 ${-top} ${width} ${tall + top + bottom}`);
-  svg.insert("rect", ":first-child").attr("y", -top).attr("width", width).attr("height", tall + top + bottom)
+  svg.attr("height", tall + top + bottom).attr("viewBox", `0 ${- top} ${width} ${tall + top + bottom}`);
+  svg.insert("rect", ":first-child")
+    .attr("y", -top)
+    .attr("width", width)
+    .attr("height", tall + top + bottom)
     .attr("fill", ink().paper);
   const write = (/** @type {string} */ text, /** @type {number} */ y, /** @type {string} */ weight) =>
-    svg.append("text").attr("x", 8).attr("y", y).attr("text-anchor", "start").attr("font-weight", weight)
-      .attr("fill", ink().text).text(text);
+    svg.append("text")
+      .attr("x", 8)
+      .attr("y", y)
+      .attr("text-anchor", "start")
+      .attr("font-weight", weight)
+      .attr("fill", ink().text)
+      .text(text);
   above.forEach((line, i) => write(line, 16 * (i + 1) - top, "bold"));
   below.forEach((line, i) => write(line, tall + 15 * (i + 1), "normal"));
   drawn.setAttribute("xmlns", "http://www.w3.org/2000/svg");
@@ -807,7 +825,8 @@ function noteOf() {
 
 /** The variants at one n, the best first, or by the column whose head is clicked. */
 function showRanked() {
-  const place = /** @type {HTMLElement} */ ($("ranked").querySelector(".scroll")), sizes = d3.sort(new Set(points.map(p => p.n)));
+  const place = /** @type {HTMLElement} */ ($("ranked").querySelector(".scroll")),
+        sizes = d3.sort(new Set(points.map(p => p.n)));
   if (!(/** @type {HTMLDetailsElement} */ ($("ranked")).open) || !points.length) return place.replaceChildren();
   if (!sizes.includes(ranked.n)) ranked.n = /** @type {number} */ (sizes.at(-1));
   const v = (/** @type {string} */ name) => (/** @type {Point} */ p) => numberOf(p.series, name, p.row);
@@ -815,12 +834,19 @@ function showRanked() {
   const columns = /** @type {[string, (p: Point) => any, (p: Point) => string][]} */ ([
     ["variant", p => nameOf(p.series), p => nameOf(p.series)],
     [shown, p => p.y, p => (state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p))],
-    ["time, in us", v("time_median_s"), p => (isFinite(v("time_median_s")(p)) ? micro(v("time_median_s")(p) * 1e6) : "")],
-    ["throughput, in GB/s", v("bandwidth_bytes_per_s"), p => (isFinite(v("bandwidth_bytes_per_s")(p)) ? grouped(v("bandwidth_bytes_per_s")(p) / 1e9, 1) : "")],
+    [
+      "time, in us", v("time_median_s"),
+      p => (isFinite(v("time_median_s")(p)) ? micro(v("time_median_s")(p) * 1e6) : "")
+    ],
+    [
+      "throughput, in GB/s", v("bandwidth_bytes_per_s"),
+      p => (isFinite(v("bandwidth_bytes_per_s")(p)) ? grouped(v("bandwidth_bytes_per_s")(p) / 1e9, 1) : "")
+    ],
   ]).filter(([name], i) => i < 2 || !name.startsWith(shown + ","));
   const small = ["time", "part", "error", "cycles"].includes(state.value) && !state.compare;
   const by = columns.find(([name]) => name === ranked.by) ?? columns[1];
-  const best = by === columns[0] || by[0].startsWith("time") || (by === columns[1] && small) ? d3.ascending : d3.descending;
+  const best =
+    by === columns[0] || by[0].startsWith("time") || (by === columns[1] && small) ? d3.ascending : d3.descending;
   const rows = points.filter(p => p.n === ranked.n).sort((a, b) => (ranked.turned ? -1 : 1) * best(by[1](a), by[1](b)));
   const head = columns.map(([name]) => make("button", {
     type: "button",
@@ -829,26 +855,38 @@ function showRanked() {
       ranked.turned = name === by[0] && !ranked.turned;
       ranked.by = name;
       showRanked();
-      /** @type {any} */ ([...place.querySelectorAll("th button")].find(b => b.firstChild?.textContent === name))?.focus();
+      /** @type {any} */ ([...place.querySelectorAll("th button")].find(b => b.firstChild?.textContent === name))
+        ?.focus();
     }
-  }, name));
-  const table = tableOf(`At n = ${size(ranked.n)}`, ["rank", ...head], rows.map((p, i) => [String(i + 1), ...columns.map(([, , tell]) => tell(p))]));
-  table.querySelectorAll("th")[1 + columns.indexOf(by)].setAttribute("aria-sort",
-    (best === d3.ascending) !== ranked.turned ? "ascending" : "descending");
-  place.replaceChildren(choose("ranked-n", "at this n", sizes.map(n => /** @type {[string, string]} */ ([String(n), size(n)])), String(ranked.n), word => {
-    ranked.n = Number(word);
-    showRanked();
-    $("choice-ranked-n").focus();
-  }), table);
+  },
+                             name));
+  const table = tableOf(`At n = ${size(ranked.n)}`, ["rank", ...head],
+    rows.map((p, i) => [String(i + 1), ...columns.map(([, , tell]) => tell(p))]));
+  table.querySelectorAll("th")[1 + columns.indexOf(by)].setAttribute(
+    "aria-sort", (best === d3.ascending) !== ranked.turned ? "ascending" : "descending");
+  place.replaceChildren(choose("ranked-n", "at this n",
+                          sizes.map(n => /** @type {[string, string]} */ ([String(n), size(n)])), String(ranked.n),
+                          word => {
+                            ranked.n = Number(word);
+                            showRanked();
+                            $("choice-ranked-n").focus();
+                          }),
+    table);
 }
 const MOST_NAMES = 24;  // beside lines
-const ranked = {n: NaN, by: "", turned: false};
+const ranked = {
+  n: NaN,
+  by: "",
+  turned: false
+};
 
 /** The names of the lines, where letters stand beside them. */
 function showNames(/** @type {number} */ width) {
-  const all = [...new Set(points.map(p => p.series))], beside = state.value === "error" || new Set(points.map(p => p.n)).size > 1;
+  const all = [...new Set(points.map(p => p.series))],
+        beside = state.value === "error" || new Set(points.map(p => p.n)).size > 1;
   const lines = lettered(width) && beside && all.length <= MOST_NAMES ? all : [];
-  $("names").replaceChildren(...lines.map(s => make("li", {}, swatch(lookOf(s)), make("b", {}, besideOf(s, width)), ` ${nameOf(s)}`)));
+  $("names").replaceChildren(
+    ...lines.map(s => make("li", {}, swatch(lookOf(s)), make("b", {}, besideOf(s, width)), ` ${nameOf(s)}`)));
 }
 
 function showTable() {
@@ -887,8 +925,8 @@ function showChart() {
                       "No row of this selection has a time. Conditions tells why."));
   } else {
     const width = Math.max(280, place.clientWidth);
-    chart = draw(
-      width, Math.max(320, Math.min(520, width * 0.6)), new Set(points.map(p => p.series)).size <= MOST_NAMES);
+    chart =
+      draw(width, Math.max(320, Math.min(520, width * 0.6)), new Set(points.map(p => p.series)).size <= MOST_NAMES);
     place.replaceChildren(chart);
     place.setAttribute("aria-label", `Chart: ${captionOf()}`);
   }

@@ -91,7 +91,8 @@ function showReleases() {
         of.n ?
           "" :
           `A line for each n, from ${size(sizes[0])} to ${
-            size(sizes.at(-1) ??
+            size(
+              sizes.at(-1) ??
               0)}, the lighter the larger. `}Full, with its interval: FASTER or SLOWER. All intervals hold at once. ${
           [...told].map(([verdict, k]) => `${k} ${verdict}`).join(", ")}.`),
     drawn,
@@ -114,10 +115,12 @@ function showClaims() {
   }
   const had = /** @type {any} */ (document.activeElement)?.id, several = judged.length > 1;
   const tables = judged.map(f => /** @type {Table} */ (f.verdicts));
-  const ids = [...new Set(tables.flatMap(t => d3.range(t.length).filter(i => t.word("role", i) === "claim").map(i => t.word("claim", i))))];
+  const ids = [...new Set(
+    tables.flatMap(t => d3.range(t.length).filter(i => t.word("role", i) === "claim").map(i => t.word("claim", i))))];
   /** Of each claim its line in each folder, -1 where it has none. */
-  const claims = ids.map(id => tables.map(
-    t => d3.range(t.length).find(i => t.word("claim", i) === id && t.word("role", i) === "claim") ?? -1));
+  const claims =
+    ids.map(id => tables.map(
+              t => d3.range(t.length).find(i => t.word("claim", i) === id && t.word("role", i) === "claim") ?? -1));
   const verdictsOf = (/** @type {number[]} */ at) => at.map((i, k) => (i < 0 ? "" : tables[k].word("verdict", i)));
   const first = (/** @type {number[]} */ at, /** @type {string} */ name) => {
     const k = at.findIndex(i => i >= 0);
@@ -128,11 +131,15 @@ function showClaims() {
     writeFragment();
     showClaims();
   };
-  const shown = claims.filter(at => (!of.document || first(at, "document") === of.document) &&
-      (!of.verdict || verdictsOf(at).includes(of.verdict)) &&
-      (!of.differ || !several || new Set(verdictsOf(at)).size > 1) &&
-      of.search.toLowerCase().split(/\s+/).every(word => ["claim", "statement", "variant", "base"].map(
-        name => first(at, name)).join(" ").toLowerCase().includes(word)));
+  const shown =
+    claims.filter(at => (!of.document || first(at, "document") === of.document) &&
+                        (!of.verdict || verdictsOf(at).includes(of.verdict)) &&
+                        (!of.differ || !several || new Set(verdictsOf(at)).size > 1) &&
+                        of.search.toLowerCase().split(/\s+/).every(word => ["claim", "statement", "variant", "base"]
+                                                                             .map(name => first(at, name))
+                                                                             .join(" ")
+                                                                             .toLowerCase()
+                                                                             .includes(word)));
   const call = (/** @type {string} */ text) => {
     const variant = text.split(":")[0];
     return make("div", {}, text, sourceOf(variant) ? make("span", {}, " (", sourceOf(variant), ")") : "");
@@ -151,7 +158,10 @@ function showClaims() {
     const told = [
       at(i), ratioAt(table, i),
       make("div", {},
-        make("strong", {class: verdict.startsWith("holds") ? "holds" : verdict === "reversed" ? "reversed" : "other"}, verdict),
+        make("strong", {class: verdict.startsWith("holds") ? "holds" :
+                               verdict === "reversed"      ? "reversed" :
+                                                             "other"},
+          verdict),
         before && before !== verdict ? ` (as first set: ${before})` : ""),
       make("div", {}, w("reason"),
         more.length ? make("details", {}, make("summary", {}, counted(more.length, "more test")),
@@ -163,21 +173,30 @@ function showClaims() {
     const [n, ratio, word, why] = told, where = [ratio, n && `at ${n}`].filter(Boolean).join(" ");
     return several ? [make("div", {}, word, where ? make("div", {}, where) : "", why)] : told;
   };
-  const rows = shown.map(at => [first(at, "claim"),
-    make("div", {}, first(at, "statement"), first(at, "variant") ? call(first(at, "variant")) : "",
-      first(at, "base") ? make("div", {}, "over ", call(first(at, "base"))) : ""),
-    first(at, "text_figure"), first(at, "threshold"), ...at.flatMap((i, k) => judgement(k, i))]);
+  const rows =
+    shown.map(at => [first(at, "claim"),
+                make("div", {}, first(at, "statement"), first(at, "variant") ? call(first(at, "variant")) : "",
+                  first(at, "base") ? make("div", {}, "over ", call(first(at, "base"))) : ""),
+                first(at, "text_figure"), first(at, "threshold"), ...at.flatMap((i, k) => judgement(k, i))]);
   const search = make(
     "input", {type: "search", id: "claims-search", value: of.search, oninput: e => change("search")(e.target.value)});
-  const words = (/** @type {string[]} */ all) => [["", "all"], ...[...new Set(all)].filter(Boolean).map(word => [word, word])];
-  const counts = judged.map((folder, k) => `${folder.name}: ${[...d3.rollup(claims.map(at => verdictsOf(at)[k]).filter(Boolean), v => v.length,
-    v => v)].map(([verdict, count]) => `${verdict} ${count}`).join(", ")}.`);
+  const words =
+    (/** @type {string[]} */ all) => [["", "all"], ...[...new Set(all)].filter(Boolean).map(word => [word, word])];
+  const counts =
+    judged.map((folder, k) => `${folder.name}: ${
+                   [...d3.rollup(claims.map(at => verdictsOf(at)[k]).filter(Boolean), v => v.length, v => v)]
+                     .map(([verdict, count]) => `${verdict} ${count}`)
+                     .join(", ")}.`);
   place.replaceChildren(make("h2", {}, `The documents' claims, judged by ${judged.map(f => f.name).join(" and ")}`),
-    ...counts.map(line => make("p", {}, line)), make("p", {}, `${counted(ids.length, "claim")}. Shown: ${shown.length}.`),
+    ...counts.map(line => make("p", {}, line)),
+    make("p", {}, `${counted(ids.length, "claim")}. Shown: ${shown.length}.`),
     make("div", {class: "filters"},
-      choose("document", "document", /** @type {any} */ (words(claims.map(at => first(at, "document")))), of.document, change("document")),
-      choose("verdict", "verdict", /** @type {any} */ (words(claims.flatMap(verdictsOf))), of.verdict, change("verdict")),
-      several ? choose("differ", "verdicts", [["", "all"], ["yes", "that differ between the folders"]], of.differ, change("differ")) : "",
+      choose("document", "document", words(claims.map(at => first(at, "document"))), of.document, change("document")),
+      choose("verdict", "verdict", words(claims.flatMap(verdictsOf)), of.verdict, change("verdict")),
+      several ?
+        choose("differ", "verdicts", [["", "all"], ["yes", "that differ between the folders"]], of.differ,
+          change("differ")) :
+        "",
       make("label", {}, "search", search)),
     make("div", {class: "scroll"},
       tableOf("Claims and verdicts", ["claim", "says", "the document's figure", "demanded",
@@ -284,18 +303,23 @@ function warnings(/** @type {Folder} */ folder) {
 
 /** What the host's clock timed without a quiet core: it says nothing about times of the device. */
 function busyHost(/** @type {Folder} */ folder) {
-  const of = new Set(runsOf(folder).filter(run => run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples)
+  const of = new Set(runsOf(
+    folder).filter(run => run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples)
                        .map(run => String(run.experiment)));
-  return of.size ? [`No core was quiet during more than 10 % of the calls timed by the host: ${[...of].join(", ")}.`] : [];
+  return of.size ? [`No core was quiet during more than 10 % of the calls timed by the host: ${[...of].join(", ")}.`] :
+                   [];
 }
 
 /** What may mislead of what is shown, each once. */
 function showBanners() {
   const host = state.view === "chart" && ["end_to_end", "launch_to_idle"].includes(state.choice.timing_mode);
   const lines = d3.group(folders.flatMap(folder => [...folder.missing.map(l => `Left out: ${l}`), ...warnings(folder),
-    ...(host && shownFolders().includes(folder) ? busyHost(folder) : [])].map(line => ({folder, line}))), l => l.line);
-  $("banners").replaceChildren(...[...lines].map(([line, of]) => make("p", {class: "banner"},
-    folders.length > 1 ? `${of.map(l => l.folder.name).join(", ")}: ${line}` : line)));
+                                           ...(host && shownFolders().includes(folder) ? busyHost(folder) : [])]
+                                                     .map(line => ({folder, line}))),
+    l => l.line);
+  $("banners").replaceChildren(
+    ...[...lines].map(([line, of]) => make("p", {class: "banner"},
+                        folders.length > 1 ? `${of.map(l => l.folder.name).join(", ")}: ${line}` : line)));
   $("banners").hidden = state.view === "conditions";  // which tells the same
 }
 
@@ -303,12 +327,16 @@ function showBanners() {
 function howMeasured(/** @type {Folder} */ folder) {
   const runs = runsOf(folder), all = (/** @type {(run: any) => any} */ what) => {
     const of = d3.rollup(runs.filter(run => what(run)), v => v.length, run => String(what(run)));
-    return of.size < 2 ? [...of.keys()].join("") : [...of].map(([word, k]) => `${word} (${counted(k, "run")})`).join(", ");
+    return of.size < 2 ? [...of.keys()].join("") :
+                         [...of].map(([word, k]) => `${word} (${counted(k, "run")})`).join(", ");
   };
   const rules = [...new Set(runs.flatMap(run => Object.keys(run.rules ?? {})))];
-  return definitions([["cards", all(run => run.machine_id)], ["revisions", all(run => String(run.git_revision ?? "").slice(0, 7))],
+  return definitions([
+    ["cards", all(run => run.machine_id)], ["revisions", all(run => String(run.git_revision ?? "").slice(0, 7))],
     ["days", all(run => String(run.started_utc ?? "").slice(0, 10))],
-    ...rules.map(name => [name.replaceAll("_", " "), all(run => (run.rules?.[name] === undefined ? "" : String(run.rules[name])))])]);
+    ...rules.map(
+      name => [name.replaceAll("_", " "), all(run => (run.rules?.[name] === undefined ? "" : String(run.rules[name])))])
+  ]);
 }
 
 function showConditions() {
@@ -333,13 +361,15 @@ function showConditions() {
     if (runs.length)
       place.append(make("h3", {}, "How measured"),
         make("p", {class: "hint"}, "As the runs recorded it; ",
-          header.root === null ? "docs/measuring.md" : make("a", {href: `${header.root}docs/measuring.md`}, "docs/measuring.md"),
+          header.root === null ? "docs/measuring.md" :
+                                 make("a", {href: `${header.root}docs/measuring.md`}, "docs/measuring.md"),
           " explains the rules."),
         howMeasured(folder));
     if (runs.length)
       place.append(make("details", {}, make("summary", {}, counted(runs.length, "run")),
         make("div", {class: "scroll"},
-          tableOf(`Runs of ${folder.name}`, ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
+          tableOf(`Runs of ${folder.name}`,
+            ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
             runs.map(
               run => [String(run.experiment ?? ""), String(run.started_utc ?? ""),
                 String(run.git_revision ?? "").slice(0, 7), String(run.machine_id ?? ""),
@@ -354,7 +384,8 @@ function showConditions() {
     place.append(make("h3", {}, "Points without a time"),
       refused.length ?
         make("div", {class: "scroll"},
-          tableOf(`Points without a time, ${folder.name}`, ["experiment", "status", "reason", "points", "variants", "types", "timed", "n"],
+          tableOf(`Points without a time, ${folder.name}`,
+            ["experiment", "status", "reason", "points", "variants", "types", "timed", "n"],
             refused.map(
               r => [r.experiment, r.status, r.reason, grouped(r.points), many(r.variants), all(r.types), all(r.modes),
                 r.sizes.size > 2 ? `${size(d3.min(r.sizes))} to ${size(d3.max(r.sizes))}` :
@@ -404,19 +435,22 @@ $("search").addEventListener("input", showVariants);
 $("controls").addEventListener("submit", event => event.preventDefault());
 $("table").addEventListener("toggle", showTable);
 $("ranked").addEventListener("toggle", showRanked);
-$("all-none").append(...[["all", keys], ["none", () => []]].map(([name, of]) => make("button", {
+$("all-none")
+  .append(...[["all", keys], ["none", () => []]].map(([name, of]) => make("button", {
+    type: "button",
+    id: `variants-${name}`,
+    onclick: () => {
+      state.series = of();
+      showChart();
+    }
+  },
+                                                       name)));
+$("take").append(make("button", {
   type: "button",
-  id: `variants-${name}`,
-  onclick: () => {
-    state.series = of();
-    showChart();
-  }
+  id: "save-csv",
+  onclick: () => save(new Blob([csvText()], {type: "text/csv"}), `${fileName()}.csv`)
 },
-                                                                                   name)));
-$("take").append(
-  make("button",
-    {type: "button", id: "save-csv", onclick: () => save(new Blob([csvText()], {type: "text/csv"}), `${fileName()}.csv`)},
-    "Rows as CSV"),
+                   "Rows as CSV"),
   make("button", {
     type: "button",
     id: "save-svg",
