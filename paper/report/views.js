@@ -180,8 +180,8 @@ function showClaims() {
                 first(at, "text_figure"), first(at, "threshold"), ...at.flatMap((i, k) => judgement(k, i))]);
   const search = make(
     "input", {type: "search", id: "claims-search", value: of.search, oninput: e => change("search")(e.target.value)});
-  const words =
-    (/** @type {string[]} */ all) => [["", "all"], ...[...new Set(all)].filter(Boolean).map(word => [word, word])];
+  const words = (/** @type {string[]} */ all) => /** @type {[string, string][]} */ (
+    [["", "all"], ...[...new Set(all)].filter(Boolean).map(word => [word, word])]);
   const counts =
     judged.map((folder, k) => `${folder.name}: ${
                    [...d3.rollup(claims.map(at => verdictsOf(at)[k]).filter(Boolean), v => v.length, v => v)]
