@@ -2,9 +2,11 @@
 
 import argparse
 import io
+import os
 import sys
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 
 
 class ResultsError(Exception):
@@ -24,6 +26,25 @@ def one_line(name: str):
             return 0
         return ended
     return of
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A file as a whole or not at all: a full disk leaves what was there. Without data nothing is left: before the
+    work this tells whether it can be written."""
+    plain = path.is_file() or path.is_dir() or not path.exists()  # a pipe or a device takes no draft
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new") if plain else path
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        if plain or data:
+            draft.write_bytes(data)
+        if plain and data:
+            draft.replace(path)
+    except OSError as error:
+        raise ResultsError(f"cannot write {path}: {error.strerror}; choose another --out, or free some space")
+    finally:
+        if plain:
+            draft.unlink(missing_ok=True)
 
 
 @contextmanager

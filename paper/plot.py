@@ -4,10 +4,11 @@
 Throughput against n, a line for each variant; of one size a bar for each variant and its settings.
 """
 
+import io
 import sys
 from pathlib import Path
 
-from command_line import Parser, needed_by, one_line
+from command_line import Parser, needed_by, one_line, write_whole
 
 with needed_by("reductio: a figure", ", or leave --out out to plot on the terminal"):
     import matplotlib.pyplot as plt
@@ -82,7 +83,9 @@ def main(arguments: list[str] | None) -> None:
     options = parser.parse_args(arguments)
     table = rs.read_points(Path("/dev/stdin"), rs.read_catalog(options.folder / "catalog.csv"))
     where = table["machine"].iloc[0]
-    style.save(draw(table, options.title, where), options.out.parent, options.out.stem, (options.out.suffix,))
+    drawn, kind = io.BytesIO(), options.out.suffix
+    draw(table, options.title, where).savefig(drawn, format=kind[1:], metadata=dict.fromkeys(style.KINDS[kind]))
+    write_whole(options.out, drawn.getvalue())
     print(f"{options.out}: {options.title}, {where}")
 
 

@@ -4,8 +4,7 @@
     python paper/report.py experiments/results/nvidia-h200 --out report.html
 
 The page needs no network and no server. It holds the rows of every experiment, the means of each context (`--samples`),
-the catalogue, the verdicts on the documents' claims and machine.json. What a folder lacks or what cannot be read, the
-page says; with nothing readable there is no page but one line.
+the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
 """
 
 import base64
@@ -19,7 +18,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from command_line import Parser, needed_by, one_line
+from command_line import Parser, needed_by, one_line, write_whole
 
 with needed_by("reductio: a report"):
     import numpy as np
@@ -86,18 +85,22 @@ def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
     """Of every wanted point (row, contexts, rounds, times)."""
     csv.field_size_limit(2**31 - 1)
     table, lists = rs.read_words(path), ("round", "allocation", "time_s")
-    rs.refuse_lacking(path, [c for c in lists if c not in table])
+    rs.refuse_lacking(path, [c for c in rs.SAMPLES.names if c not in table and c not in rs.SAMPLES.optional])
     keys = zip(*(table[c] if c in table else [""] * len(table) for c in key))
-    for fields, of in zip(keys, table.to_dict("records")):
-        if fields in wanted:
-            rounds, contexts, times = (np.array(of[c].split(), float) for c in lists)
+    for line, (fields, of) in enumerate(zip(keys, table.to_dict("records")), 2):
+        if fields in wanted and of["time_s"]:
+            try:
+                rounds, contexts, times = np.array([of[c].split() for c in lists], float)
+            except ValueError:  # a word, or lists of different lengths
+                raise rs.ResultsError(f"{path}:{line}: {', '.join(lists)} do not hold a number each for each sample: "
+                                      "copy the whole results folder again")
             good = np.isfinite(times) & (times > 0)
             if "yes" in of.get("voided", ""):
                 good &= np.array(of["voided"].split()) != "yes"
             yield wanted[fields], contexts[good], rounds[good], times[good]
 
 
-def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) -> dict | None:
+def read_samples(folder: Path, rows, each: bool, missing: list[str]) -> dict | None:
     """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
     key = [c for c in rs.ROWS.key if c in rows] + ["run_id"]
     wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
@@ -108,8 +111,8 @@ def read_samples(folder: Path, rows, each: bool, missing: list[str], attempt) ->
             missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are "
                            "not in the page")
             continue
-        of = attempt(lambda path: joined(samples_of(path, key, wanted), each), path)
-        if of is None or not len(of["row"]):
+        of = joined(samples_of(path, key, wanted), each)
+        if not len(of["row"]):
             continue
         if count + len(of["row"]) > MOST_SAMPLES:
             missing.append(f"{path} would make it more than {MOST_SAMPLES:,} samples: its samples are not in the page")
@@ -136,10 +139,6 @@ def joined(points, each: bool) -> dict:
 # ------------------------------------------------------------------------------------------------- a folder
 
 
-def told(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
 def sources() -> dict[str, str]:
     """By variant the file that registers it; of ids that are composed, as `ablation/...`, by `ablation/`."""
     root, found = HERE.parents[1], {}
@@ -150,53 +149,42 @@ def sources() -> dict[str, str]:
 
 
 def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
-    """What the page holds of a folder. What cannot be read is named in `missing`."""
+    """What the page holds of a folder. What is too large for it is named in `missing`."""
     if not folder.is_dir():
         raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
     missing: list[str] = []
-
-    def attempt(what, *arguments):
-        try:
-            return what(*arguments)
-        except rs.ResultsError as error:
-            missing.append(str(error))
-        except (OSError, ValueError, EOFError, zlib.error, csv.Error) as error:
-            missing.append(f"{arguments[0] if arguments else folder} cannot be read: {told(error)}")
-        return None
-
-    catalog = attempt(rs.read_catalog, folder / "catalog.csv")
-    if catalog is None:
-        catalog = rs.read_catalog(folder / "none")  # all are the user's own
-    tables = []
-    for path in sorted(folder.glob("*.csv*")):
-        if ".samples." in path.name:
-            continue
-        if path.stat().st_size and not attempt(rs.is_experiment, path):  # read_points tells of an empty one
-            continue
-        read = attempt(rs.read_points, path, catalog)
-        if read is not None:
-            tables.append(read)
+    catalog = rs.read_catalog(folder / "catalog.csv")  # without the file all are the user's own
+    machine = rs.read_machine(folder / "machine.json", folder.name).record
+    tables = [rs.read_points(path, catalog) for path in rs.experiments_in(folder).values()]
     rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    found = {"name": folder.resolve().name, "missing": missing,
-             "machine": attempt(lambda path: rs.read_machine(path, folder.name).record, folder / "machine.json") or {},
-             "rows": None, "samples": None, "catalog": None, "verdicts": None, "releases": None}
+    found = {"missing": missing,
+             "machine": machine, "rows": None, "samples": None, "catalog": None,
+             "verdicts": None, "releases": None}
     if len(rows):
         kept = rows[[c for c in [*rs.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
         found["rows"] = blob.table(kept, rs.ROWS.numbers)
     if samples != "none" and len(rows):
-        columns = read_samples(folder, rows, samples == "all", missing, attempt)
+        columns = read_samples(folder, rows, samples == "all", missing)
         if columns:
             found["samples"] = {name: blob.add(columns[name], dtype) for name, dtype in SAMPLE_COLUMNS.items()}
     if len(catalog):
         found["catalog"] = blob.table(catalog.reset_index(), ())
     for name, columns in (("verdicts", rs.VERDICTS), ("releases", rs.Columns.of("releases"))):
         path = rs.stored(folder / f"{name}.csv")
-        if path.exists() and (table := attempt(rs.read_table, path, columns)) is not None:
+        if path.exists():
+            table = rs.read_table(path, columns)
             found[name] = blob.table(table[columns.names], columns.numbers)
     if not any(found[name] for name in ("rows", "verdicts", "releases")):
-        why = f" ({missing[0]})" if missing else ""
-        raise rs.ResultsError(f"{folder} holds no rows of an experiment{why}: name a folder that `reductio run` wrote")
+        raise rs.ResultsError(f"{folder} holds no rows of an experiment: name a folder that `reductio run` wrote")
     return found
+
+
+def names_of(folders: list[Path]) -> list[str]:
+    """Their last parts, as few as tell them apart: before/mine and after/mine."""
+    def last(depth: int) -> list[str]:
+        return ["/".join(folder.parts[-depth:]) for folder in folders]
+
+    return next(last(d) for d in range(1, 99) if len(set(last(d))) == len(folders))
 
 
 # ------------------------------------------------------------------------------------------------- the page
@@ -243,8 +231,8 @@ def page(header: dict, blob: Blob) -> str:
 
 def make(folders: list[Path], samples: str = "means", root: str | None = None) -> tuple[str, list[str]]:
     """The page, and a line for each thing that it lacks. `root`: the way from the page to the project, for links."""
-    blob = Blob()
-    found = [read_folder(folder, samples, blob) for folder in folders]
+    folders, blob = list(dict.fromkeys(folder.resolve() for folder in folders)), Blob()  # one named twice is one
+    found = [{**read_folder(folder, samples, blob), "name": name} for folder, name in zip(folders, names_of(folders))]
     header = {"folders": found, "samples": samples, "sources": sources(), "schema": rs.SCHEMA_VERSION,
               "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
               "keys": [c for c in rs.ROWS.key if c not in ("variant", "settings", "n")]}
@@ -265,12 +253,13 @@ def main(arguments: list[str] | None) -> None:
     parser.add_argument("--samples", choices=SAMPLES, default="means",
                         help="of each point's samples the mean of each context (the default), all, or none")
     options = parser.parse_args(arguments)
+    write_whole(options.out, b"")
     text, missing = make(options.folders, options.samples, root_from(options.out))
-    options.out.write_text(text, encoding="utf-8")
+    write_whole(options.out, text.encode())
     for line in missing:
         print(f"left out: {line}")
-    print(f"{options.out}: {', '.join(folder.resolve().name for folder in options.folders)}, "
-          f"{options.out.stat().st_size / 1e6:.1f} MB; open it in a browser")
+    print(f"{options.out}: {', '.join(dict.fromkeys(folder.resolve().name for folder in options.folders))}, "
+          f"{len(text.encode()) / 1e6:.1f} MB; open it in a browser")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import math
 import zlib
@@ -39,16 +40,26 @@ class Columns:
     optional: list[str] = field(default_factory=list)  # a file may lack them: they are empty then
     key: list[str] = field(default_factory=list)       # what tells one point from another
     words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
+    counts: list[str] = field(default_factory=list)    # of the numbers, those that are whole
+    filled: list[str] = field(default_factory=list)    # never empty
+    positive: list[str] = field(default_factory=list)
+    not_negative: list[str] = field(default_factory=list)
 
     @staticmethod
     def of(table: str) -> Columns:
         columns = SCHEMA[table]["columns"]
-        return Columns([c["name"] for c in columns], [c["name"] for c in columns if c["kind"] in ("count", "number")],
-                       [c["name"] for c in columns if c.get("optional")], [c["name"] for c in columns if c.get("key")],
-                       {c["name"]: c["words"] for c in columns if c.get("words")})
+
+        def those(so) -> list[str]:
+            return [c["name"] for c in columns if so(c)]
+
+        marked = {mark: those(lambda c, mark=mark: c.get(mark))
+                  for mark in ("optional", "key", "filled", "positive", "not_negative")}
+        return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
+                       words={c["name"]: c["words"] for c in columns if c.get("words")},
+                       counts=those(lambda c: c["kind"] == "count"), **marked)
 
 
-ROWS, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "models", "contrasts"))
+ROWS, SAMPLES, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "samples", "models", "contrasts"))
 READ_CEILING = "(read-ceiling)"
 
 # Of files that the program does not write.
@@ -182,7 +193,7 @@ def stored(path: Path) -> Path:
 
 
 def read_words(path: Path) -> pd.DataFrame:
-    """One CSV file, every field text and each row whole; ResultsError otherwise. No field holds a line end."""
+    """One CSV file, every field text and each row whole; ResultsError otherwise."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
@@ -193,7 +204,7 @@ def read_words(path: Path) -> pd.DataFrame:
     if not text.endswith("\n"):  # its last field may lack its tail without the count of fields showing it
         mend = f": {remedy(path)}" if path.name in MADE_BY else "; finish it with `reductio run ... --resume`"
         raise ResultsError(f"{path}: its last row has no line end: it was cut while being written{mend}")
-    reader = csv.reader(text.splitlines(), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header, *rows = reader
     except csv.Error as error:
@@ -213,9 +224,12 @@ def refuse_lacking(path: Path, missing: list[str]) -> None:
                            f"{remedy(path)} with this revision")
 
 
+NUMBER = r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+
+
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
-    """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers and words as
-    the columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
+    """A CSV with at least these columns, of this schema version if it has one, and as schema.json says: what the program
+    refuses, this refuses. Optional columns that the file lacks are empty; others than these are left as they are."""
     table = read_words(path)
     versions = set(table.get("schema_version", [SCHEMA_VERSION]))
     if versions != {SCHEMA_VERSION}:
@@ -228,14 +242,20 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     def refuse(column: str, bad: pd.Series, wanted: str) -> None:
         if bad.any():
             i = bad.idxmax()
-            raise ResultsError(f"{path}:{i + 2}: {column} is {table[column][i]!r}, not {wanted}: {remedy(path)}")
+            raise ResultsError(f"{path}:{i + 2}: {column} is {words[column][i]!r}, not {wanted}: {remedy(path)}")
 
-    for column, words in columns.words.items():
+    words = table.copy(deep=False)
+    for column, allowed in columns.words.items():
         if column not in lacking:
-            refuse(column, ~table[column].isin(words), f"one of {', '.join(words)}")
+            refuse(column, ~table[column].isin(allowed), f"one of {', '.join(allowed)}")
     for column in columns.numbers:
-        numbers = pd.to_numeric(table[column], errors="coerce")
-        refuse(column, (table[column] != "") & ~np.isfinite(numbers.astype(float)), "a finite number")
+        whole, empty = column in columns.counts, table[column] == ""
+        numbers = pd.to_numeric(table[column].where(table[column].str.fullmatch(r"\d+" if whole else NUMBER)),
+                                errors="coerce")
+        bad = ~np.isfinite(numbers.astype(float)) & (column in columns.filled or ~empty)
+        bad |= numbers <= 0 if column in columns.positive else numbers < 0 if column in columns.not_negative else False
+        refuse(column, bad, "a whole number" if whole else "a finite number above 0" if column in columns.positive else
+               "a finite number of 0 or more" if column in columns.not_negative else "a finite number")
         table[column] = numbers
     return table
 
@@ -256,9 +276,12 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
         if lacking.any():
             raise ResultsError(f"{path}:{lacking.idxmax() + 2}: status is ok but {column} is missing")
 
-    # A point measured again (a later run appended to the same file) counts once: its last row. A clock that saw no time
-    # pass tells nothing that a figure could show.
-    table = table.drop_duplicates(ROWS.key, keep="last")
+    again = table.duplicated(ROWS.key)
+    if again.any():
+        same = (table[ROWS.key] == table.loc[again.idxmax(), ROWS.key]).all(axis=1)
+        raise ResultsError(f"{path}:{again.idxmax() + 2} is of the same point as line {same.idxmax() + 2}, "
+                           f"{table['variant'][again.idxmax()]}: finish that run with --resume, or remove one")
+    # A clock that saw no time pass tells nothing that a figure could show.
     table = table[table["time_median_s"] != 0].reset_index(drop=True)
     catalog = read_catalog(path.parent / "catalog.csv") if catalog is None else catalog
     of = catalog.reindex(table["variant"]).set_axis(table.index)
@@ -275,9 +298,14 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
 
 
 def is_experiment(path: Path) -> bool:
-    """Whether a CSV holds an experiment's rows; others are models, probes and the like."""
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
-        return {"experiment", "status", "time_median_s"} <= set(file.readline().rstrip("\n").split(","))
+    """Whether a CSV holds an experiment's rows; others are models, probes and the like. So does one without a header
+    that can be read: whoever reads its rows says why."""
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+            header = file.readline()
+    except (UnicodeDecodeError, EOFError, OSError, zlib.error):
+        return True
+    return not header or {"experiment", "status", "time_median_s"} <= set(header.rstrip("\n").split(","))
 
 
 def experiments_in(folder: Path) -> dict[str, Path]:
@@ -349,15 +377,25 @@ class Machine:
         return self.number("gpu.l2_bytes")
 
 
-def read_machine(path: Path, name: str) -> Machine:
+def read_record(path: Path):
+    """What a JSON file of a results folder holds."""
     try:
-        return Machine(name, json.loads(path.read_bytes()))
+        return json.loads(path.read_bytes())
     except FileNotFoundError:
         raise ResultsError(f"{path} does not exist: the run writes it beside its CSV; copy it along")
     except OSError as error:
         raise ResultsError(f"{path} cannot be read: {error.strerror}")
     except ValueError as error:
-        raise ResultsError(f"{path} is not valid JSON ({error}): {AGAIN}")
+        raise ResultsError(f"{path} is not valid JSON ({error}): copy the results folder again")
+
+
+def read_machine(path: Path, name: str) -> Machine:
+    record = read_record(path)
+    runs = record.get("runs") if isinstance(record, dict) else None
+    if not isinstance(runs, list) or not all(isinstance(run, dict) and isinstance(run.get("experiment"), str)
+                                             for run in runs):
+        raise ResultsError(f"{path} does not list its runs, each with its experiment: copy the results folder again")
+    return Machine(name, record)
 
 
 # ------------------------------------------------------------------------------------------------- folder

@@ -81,6 +81,7 @@ def row(**fields) -> dict:
                 accumulator_type="f32", offset_elements=0, dataset="random", seed=1, timing_mode="device",
                 cache_state="cold_dirty", n_samples=25, n_rejected=0, timer_resolution_s=32e-9, status="ok")
     base.update(fields)
+    base["bytes"] = rs.ELEMENT_BYTES[base["element_type"]] * (base["n"] or 0)
     return base
 
 
@@ -88,7 +89,7 @@ def timed(time: float, width: float = 0.01, **fields) -> dict:
     """A row with a median time and an interval of +-width around it."""
     size = rs.ELEMENT_BYTES[fields.get("element_type", "f32")] * fields["n"]
     return row(time_median_s=time, time_ci_low_s=time * (1 - width), time_ci_high_s=time * (1 + width),
-               time_min_s=time * (1 - width), time_p95_s=time * (1 + 2 * width), bytes=size,
+               time_min_s=time * (1 - width), time_p95_s=time * (1 + 2 * width),
                bandwidth_bytes_per_s=size / time, read_time_s=4e-6 + size / 4.5e12, launch_floor_s=2e-6,
                share_of_read_ceiling=(4e-6 + size / 4.5e12) / time, result="1", abs_error=0, error_bound=0, **fields)
 

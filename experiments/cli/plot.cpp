@@ -1,12 +1,15 @@
 /// reductio plot: throughput against n of a results folder, on the terminal or as a figure.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -290,6 +293,17 @@ void print_lines(const Chart& chart) {
   if (left_out) print_wrapped(counted(left_out, "variant") + " left out; choose by --variants");
 }
 
+/// Before the work: whether a figure can be written there.
+void refuse_unwritable(const std::string& out) {
+  const fs::path file = out, folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (const std::string kind = file.extension().string(); kind != ".png" && kind != ".pdf" && kind != ".svg")
+    throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
+  std::error_code none;
+  if (fs::is_directory(file, none)) throw UsageError("cannot write " + out + ": it is a folder; choose another --out");
+  if (::access(folder.c_str(), W_OK) != 0)
+    throw UsageError("cannot write " + out + ": " + std::strerror(errno) + "; choose another --out");
+}
+
 /// The chart's rows, as CSV, go to the project's figures. These say themselves what they lack.
 int draw_file(const Chart& chart, const StoredResults& results, const std::string& out) {
   const std::string python = python_script("plot.py", "--out", ", or leave --out out");
@@ -309,15 +323,8 @@ int draw_file(const Chart& chart, const StoredResults& results, const std::strin
   return pclose(drawing) == 0 ? exit_ok : exit_error;
 }
 
-void check_out(const std::string& out) {
-  const std::string kind = fs::path(out).extension().string();
-  if (kind != ".png" && kind != ".pdf" && kind != ".svg")
-    throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
-  check_option("--out", out);
-}
-
 int run(const PlotOptions& options) {
-  if (!options.out.empty()) check_out(options.out);
+  if (!options.out.empty()) refuse_unwritable(options.out);
   const StoredResults results = read_results(
       folder_or_default(options.folder, "plot"),
       {.experiments = options.experiments, .selection = options.selection.of_rows(), .with_samples = false});

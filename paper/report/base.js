@@ -110,11 +110,18 @@ function make(tag, attributes = {}, ...children) {
 }
 
 const NUMBER = /^[\d.,^]+( \[.*\])?( us| GB\/s| %)?$/;
-const cells = (/** @type {string} */ tag, /** @type {any[]} */ of) =>
-  of.map(c => make(tag, {class: tag === "td" && typeof c === "string" && NUMBER.test(c) ? "number" : null}, c));
-const tableOf = (/** @type {any[]} */ head, /** @type {any[][]} */ rows) =>
-  make("table", {}, make("thead", {}, make("tr", {}, ...cells("th", head))),
-    make("tbody", {}, ...rows.map(row => make("tr", {}, ...cells("td", row)))));
+/** A table; where there is little room its rows are cards, each field under its column's name. */
+const tableOf = (/** @type {string} */ caption, /** @type {any[]} */ head, /** @type {any[][]} */ rows,
+  cards = false) => make("table", {class: cards ? "cards" : null}, make("caption", {}, caption),
+  make("thead", {}, make("tr", {}, ...head.map(c => make("th", {scope: "col"}, c)))),
+  make("tbody", {},
+    ...rows.map(row => make("tr", {},
+                  ...row.map((c, i) =>
+                               make("td", {
+                                 class: typeof c === "string" && NUMBER.test(c) ? "number" : null,
+                                 "data-label": typeof head[i] === "string" ? head[i] : head[i].textContent
+                               },
+                                 c))))));
 const definitions = (/** @type {any[][]} */ pairs) =>
   make("dl", {}, ...pairs.filter(([, v]) => v !== "" && v !== undefined && v !== null).flatMap(([k,
     v]) => [make("dt", {}, k), make("dd", {}, v)]));

@@ -126,9 +126,29 @@ const plotOf = (/** @type {any} */ given) => {
   return drawn;
 };
 
+/** A line's name beside it; where there is no room for names a letter, which the list below the chart explains. */
+const lettered = (/** @type {number} */ width) =>
+  width < 640 || widthOf(d3.max(points, p => nameOf(p.series).length) ?? 0) > width * 0.42;
+const widthOf = (/** @type {number} */ letters) => 36 + 6.6 * letters;
+const letterOf = (/** @type {number} */ i) => String.fromCharCode(97 + i % 26).repeat(1 + Math.floor(i / 26));
+const besideOf = (/** @type {Series} */ s, /** @type {number} */ width) =>
+  (lettered(width) ? letterOf([...new Set(points.map(p => p.series))].indexOf(s)) : nameOf(s));
 /** How wide the names right of a chart are. */
 const marginOf = (/** @type {Point[]} */ of, /** @type {number} */ width) =>
-  Math.min(width * 0.42, 36 + 7 * (d3.max(of, p => nameOf(p.series).length) ?? 0));
+  widthOf(d3.max(of, p => besideOf(p.series, width).length) ?? 0);
+/** A colour that text of can be read: darker on light ground, lighter on dark, until its contrast is 4.5. */
+function legible(/** @type {string} */ color) {
+  const light = (/** @type {any} */ c) => {
+    const {r, g, b} = d3.rgb(c), [x, y, z] = [r, g,
+      b].map(v => v / 255).map(v => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z + 0.05;
+  };
+  const ground = light(ink().paper);
+  let of = d3.hsl(color);
+  for (let turn = 0; turn < 50 && Math.max(ground, light(of)) / Math.min(ground, light(of)) < 4.6; ++turn)
+    of = d3.hsl(of.h, of.s, of.l + (darkness.matches ? 0.02 : -0.02));
+  return of.formatHex();
+}
 
 /** A variant's name beside the chart, with its mark where no line leads there. */
 function label(/** @type {any} */ drawn, /** @type {number} */ x, /** @type {number} */ y, /** @type {Point} */ p,
@@ -145,8 +165,8 @@ function label(/** @type {any} */ drawn, /** @type {number} */ x, /** @type {num
     .attr("y", y)
     .attr("dy", "0.35em")
     .attr("text-anchor", "start")
-    .attr("fill", look.color)
-    .text(nameOf(p.series));
+    .attr("fill", legible(look.color))
+    .text(besideOf(p.series, Number(svg.attr("width"))));
 }
 
 const symbolOf = (/** @type {Look} */ look) => /** @type {any} */ ({
@@ -203,7 +223,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
         grid: true,
         domain: log ? [up[0] / 1.5, up[1] * 1.5] : [0, up[1] * 1.08],
         ticks: log ? decades([up[0] / 1.5, up[1] * 1.5]) : 6,
-        tickFormat: v => v.toExponential(0)
+        tickFormat: v => Number(v.toPrecision(3)).toExponential()
       },
       marks: [dots(time, y)]
     });
@@ -223,7 +243,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       marginLeft: left,
       marginBottom: 44,
       marginTop: 10,
-      x: {label: unit, ...centred, type: log ? "log" : "linear", grid: true, tickFormat: log ? short : plain},
+      x: {label: unit, ...centred, type: log ? "log" : "linear", grid: true, tickFormat: plain},
       y: {domain: names, label: null},
       marks: [
         ...(state.value === "speedup" || state.compare ? [Plot.ruleX([1], {stroke: colors.text})] : []),
@@ -247,34 +267,31 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   const clip = (/** @type {number} */ y) => Math.min(Math.max(y, domain[0]), domain[1]);
   const ends = [...d3.group(points, p => p.series).values()].map(line => /** @type {Point} */ (line.at(-1)));
   const right = labelled ? marginOf(ends, width) : 20;
-  const l2 = machineOf(points[0].folder, "gpu.l2_bytes"),
-        element = numberOf(points[0].series, "bytes", points[0].row) / points[0].n;
-  const full = new Set(points.map(p => machineOf(p.folder, "gpu.l2_bytes"))).size === 1 ? l2 / element : NaN,
-        span = d3.extent(sizes);
+  const element = numberOf(points[0].series, "bytes", points[0].row) / points[0].n, span = d3.extent(sizes);
+  const l2 = [...d3.group([...new Set(points.map(p => p.folder))], f => machineOf(f, "gpu.l2_bytes"))];
+  const full = l2.filter(([bytes]) => bytes / element >= span[0] && bytes / element <= span[1]);
   const marks = [
     ...(read.length ?
-        [
-          Plot.areaY(read, {x: "n", y1: b => clip(b.y), y2: shadeUp ? domain[1] : domain[0], fill: colors.shade}),
-          Plot.line(read, {x: "n", y: b => clip(b.y), stroke: colors.edge, strokeWidth: 1})
-        ] :
-        []),
+          [
+            Plot.areaY(read, {x: "n", y1: b => clip(b.y), y2: shadeUp ? domain[1] : domain[0], fill: colors.shade}),
+            Plot.line(read, {x: "n", y: b => clip(b.y), stroke: colors.edge, strokeWidth: 1})
+          ] :
+          []),
     ...(floor.length && state.value !== "speedup" ?
-        [Plot.line(floor.filter(b => b.y >= domain[0] && b.y <= domain[1]),
-          {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5})] :
-        []),
-    ...(full >= span[0] && full <= span[1] ?
-        [
-          Plot.ruleX([full], {stroke: colors.edge, strokeDasharray: "4 3"}), Plot.text([full], {
-            x: n => n,
-            y: domain[1],
-            text: [`L2 is full: ${grouped(l2 / 2 ** 20)} MiB`],
-            dx: 4,
-            dy: 7,
-            textAnchor: "start",
-            fill: colors.faint
-          })
-        ] :
-        []),
+          [Plot.line(floor.filter(b => b.y >= domain[0] && b.y <= domain[1]),
+            {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5})] :
+          []),
+    ...full.flatMap(([bytes, of], i) => [Plot.ruleX([bytes / element], {stroke: colors.edge, strokeDasharray: "4 3"}),
+                      Plot.text([bytes / element], {
+                        x: n => n,
+                        y: domain[1],
+                        text: [`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${
+                          full.length > 1 ? `, ${of.map(f => f.name).join(", ")}` : ""}`],
+                        dx: bytes / element > Math.sqrt(span[0] * span[1]) ? -4 : 4,
+                        dy: 7 + 14 * i,
+                        textAnchor: bytes / element > Math.sqrt(span[0] * span[1]) ? "end" : "start",
+                        fill: colors.faint
+                      })]),
     ...(state.value === "speedup" || state.compare ? [Plot.ruleY([1], {stroke: colors.text})] : []),
     Plot.ruleX(spans, {
       x: "n",
@@ -318,7 +335,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       grid: true,
       domain,
       ticks: log ? decades(domain) : 8,
-      tickFormat: log ? short : plain,
+      tickFormat: plain,
       labelArrow: "none"
     },
     marks
@@ -338,13 +355,14 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   return Object.assign(drawn, {at: p => [x.apply(p.n), y.apply(p.y)]});
 }
 
-const short = (/** @type {number} */ v) => v.toLocaleString("en-US", {maximumSignificantDigits: 3});
-const plain = (/** @type {number} */ v) => grouped(v, v !== 0 && Math.abs(v) < 1 ? 2 : Number.isInteger(v) ? 0 : 1);
-/** Of a logarithmic axis 1, 2 and 5 of each decade where there are few, else 1. */
-const decades = (/** @type {number[]} */[low, high]) =>
-  d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
-    .flatMap(k => (high / low < 100 ? [1, 2, 5] : [1]).map(m => Number(`${m}e${k}`)))
-    .filter(v => v >= low && v <= high);
+const plain = (/** @type {number} */ v) => v.toLocaleString("en-US", {maximumSignificantDigits: 6});
+/** Of a logarithmic axis 1 of each decade, or 1, 2 and 5 where there are few, or round numbers of a short range. */
+function decades(/** @type {number[]} */[low, high]) {
+  const of = (/** @type {number[]} */ steps) => d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
+                                                  .flatMap(k => steps.map(m => Number(`${m}e${k}`)))
+                                                  .filter(v => v >= low && v <= high);
+  return [of([1]), of([1, 2, 5])].find((ticks, i) => ticks.length > (i ? 1 : 2)) ?? d3.ticks(low, high, 4);
+}
 const machineOf = (/** @type {Folder} */ folder, /** @type {string} */ path) =>
   path.split(".").reduce((/** @type {any} */ node, name) => node?.[name], folder.machine);
 
@@ -438,10 +456,10 @@ function focus(/** @type {Point?} */ p, /** @type {boolean} */ told) {
     .attr("fill", "none")
     .attr("stroke", ink().text)
     .attr("stroke-width", 1.5);
-  tip.replaceChildren(make("strong", {}, nameOf(p.series)), definitions([
-    ...facts(p), ["title", catalogue(p.folder, p.series.variant).title ?? ""],
-    ["source", catalogue(p.folder, p.series.variant).cites ?? ""]
-  ]));
+  // Little, so that the chart stays in sight; below it stands all that is known.
+  tip.replaceChildren(make("strong", {}, nameOf(p.series)),
+    definitions(facts(p).filter(([name]) => name !== "settings" && name !== "throughput")));
+  if (getComputedStyle(tip).position === "static") return told ? $("point").replaceChildren(describe(p)) : undefined;
   const box = tip.getBoundingClientRect(), left = x * scale + 14;
   tip.style.left = `${Math.max(0, left + box.width > width ? x * scale - box.width - 14 : left)}px`;
   tip.style.top =
@@ -596,9 +614,62 @@ function csvText() {
   return lines.map(line => line.map(quoted).join(",")).join("\n") + "\n";
 }
 
+/** comparison-sum-f32-device-cold_dirty-speedup-nvidia-h200 */
+const fileName =
+  () => [...["experiment", "operation", "element_type", "timing_mode", "cache_state"].map(name => state.choice[name]),
+    state.compare ? "ratio" : state.value, ...shownFolders().map(f => f.name)]
+          .join("-")
+          .replace(/[^\w.-]+/g, "_")
+          .slice(0, 150);
+
+/** Under what conditions the shown rows were measured, a line for each folder. */
+const conditionsOf = () => [...d3.group(points, p => p.folder)].map(([folder, of]) => {
+  const ids = new Set(of.map(p => wordOf(p.series, "run_id", p.row)));
+  const runs = runsOf(folder).filter(run => ids.has(run.run_id)),
+        all = (/** @type {(run: any) => any} */ what) => [...new Set(runs.map(what).filter(Boolean).map(String))].join(
+          ", ");
+  return [
+    folder.name, machineOf(folder, state.choice.device === "cpu" ? "cpu.model" : "gpu.name"),
+    machineOf(folder, "gpu.driver") && state.choice.device === "cuda" ? `driver ${machineOf(folder, "gpu.driver")}` :
+                                                                        "",
+    all(run => String(run.started_utc ?? "").slice(0, 10)),
+    runs.length ? `revision ${all(run => String(run.git_revision ?? "").slice(0, 7))}` : ""
+  ].filter(Boolean)
+    .join(", ");
+});
+
+/** The picture with its title above and its conditions below. */
 function svgText() {
-  const drawn = draw(900, 480, true), title = d3.select(drawn).append("text");
-  title.attr("x", 8).attr("y", 14).attr("text-anchor", "start").attr("font-weight", "bold").text(captionOf());
+  const width = 900, height = 480, drawn = draw(width, height, true), svg = d3.select(drawn);
+  const wrapped = (/** @type {string} */ text) => {
+    const lines = [""];
+    for (const word of text.split(/(?<=[ _/-])/))
+      if ((lines[lines.length - 1] + word).length <= 125)
+        lines[lines.length - 1] += word;
+      else
+        lines.push(word);
+    return lines;
+  };
+  const lines = lettered(width) ? [...new Set(points.map(p => p.series))] : [];
+  const named = lines.map(s => `${besideOf(s, width)}: ${nameOf(s)}`).join(", ");
+  const above = wrapped(captionOf()), below = [named, noteOf(), ...conditionsOf()].filter(Boolean).flatMap(wrapped);
+  const tall = Number(svg.attr("height")), top = 16 * above.length + 8, bottom = 15 * below.length + 8;
+  svg.attr("height", tall + top + bottom).attr("viewBox", `0 ${- top} ${width} ${tall + top + bottom}`);
+  svg.insert("rect", ":first-child")
+    .attr("y", -top)
+    .attr("width", width)
+    .attr("height", tall + top + bottom)
+    .attr("fill", ink().paper);
+  const write = (/** @type {string} */ text, /** @type {number} */ y, /** @type {string} */ weight) =>
+    svg.append("text")
+      .attr("x", 8)
+      .attr("y", y)
+      .attr("text-anchor", "start")
+      .attr("font-weight", weight)
+      .attr("fill", ink().text)
+      .text(text);
+  above.forEach((line, i) => write(line, 16 * (i + 1) - top, "bold"));
+  below.forEach((line, i) => write(line, tall + 15 * (i + 1), "normal"));
   drawn.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   drawn.style.fontFamily = "sans-serif";
   return new XMLSerializer().serializeToString(drawn).replace(
@@ -610,7 +681,7 @@ function savePng() {
   image.onload = () => {
     const canvas = make("canvas", {width: image.width * 2, height: image.height * 2});
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob(blob => save(blob, "reductio.png"), "image/png");
+    canvas.toBlob(blob => save(blob, `${fileName()}.png`), "image/png");
     URL.revokeObjectURL(address);
   };
   image.src = address;
@@ -752,12 +823,78 @@ function noteOf() {
   return notes.join(" ");
 }
 
+/** The variants at one n, the best first, or by the column whose head is clicked. */
+function showRanked() {
+  const place = /** @type {HTMLElement} */ ($("ranked").querySelector(".scroll")),
+        sizes = d3.sort(new Set(points.map(p => p.n)));
+  if (!(/** @type {HTMLDetailsElement} */ ($("ranked")).open) || !points.length) return place.replaceChildren();
+  if (!sizes.includes(ranked.n)) ranked.n = /** @type {number} */ (sizes.at(-1));
+  const v = (/** @type {string} */ name) => (/** @type {Point} */ p) => numberOf(p.series, name, p.row);
+  const shown = state.compare ? `speedup over ${state.compare}` : VALUES[state.value].label;
+  const columns = /** @type {[string, (p: Point) => any, (p: Point) => string][]} */ ([
+    ["variant", p => nameOf(p.series), p => nameOf(p.series)],
+    [shown, p => p.y, p => (state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p))],
+    [
+      "time, in us", v("time_median_s"),
+      p => (isFinite(v("time_median_s")(p)) ? micro(v("time_median_s")(p) * 1e6) : "")
+    ],
+    [
+      "throughput, in GB/s", v("bandwidth_bytes_per_s"),
+      p => (isFinite(v("bandwidth_bytes_per_s")(p)) ? grouped(v("bandwidth_bytes_per_s")(p) / 1e9, 1) : "")
+    ],
+  ]).filter(([name], i) => i < 2 || !name.startsWith(shown + ","));
+  const small = ["time", "part", "error", "cycles"].includes(state.value) && !state.compare;
+  const by = columns.find(([name]) => name === ranked.by) ?? columns[1];
+  const best =
+    by === columns[0] || by[0].startsWith("time") || (by === columns[1] && small) ? d3.ascending : d3.descending;
+  const rows = points.filter(p => p.n === ranked.n).sort((a, b) => (ranked.turned ? -1 : 1) * best(by[1](a), by[1](b)));
+  const head = columns.map(([name]) => make("button", {
+    type: "button",
+    "aria-pressed": String(name === by[0]),
+    onclick: () => {
+      ranked.turned = name === by[0] && !ranked.turned;
+      ranked.by = name;
+      showRanked();
+      /** @type {any} */ ([...place.querySelectorAll("th button")].find(b => b.firstChild?.textContent === name))
+        ?.focus();
+    }
+  },
+                             name));
+  const table = tableOf(`At n = ${size(ranked.n)}`, ["rank", ...head],
+    rows.map((p, i) => [String(i + 1), ...columns.map(([, , tell]) => tell(p))]));
+  table.querySelectorAll("th")[1 + columns.indexOf(by)].setAttribute(
+    "aria-sort", (best === d3.ascending) !== ranked.turned ? "ascending" : "descending");
+  place.replaceChildren(choose("ranked-n", "at this n",
+                          sizes.map(n => /** @type {[string, string]} */ ([String(n), size(n)])), String(ranked.n),
+                          word => {
+                            ranked.n = Number(word);
+                            showRanked();
+                            $("choice-ranked-n").focus();
+                          }),
+    table);
+}
+const MOST_NAMES = 24;  // beside lines
+const ranked = {
+  n: NaN,
+  by: "",
+  turned: false
+};
+
+/** The names of the lines, where letters stand beside them. */
+function showNames(/** @type {number} */ width) {
+  const all = [...new Set(points.map(p => p.series))],
+        beside = state.value === "error" || new Set(points.map(p => p.n)).size > 1;
+  const lines = lettered(width) && beside && all.length <= MOST_NAMES ? all : [];
+  $("names").replaceChildren(
+    ...lines.map(s => make("li", {}, swatch(lookOf(s)), make("b", {}, besideOf(s, width)), ` ${nameOf(s)}`)));
+}
+
 function showTable() {
   const place = /** @type {HTMLElement} */ ($("table").querySelector(".scroll"));
   if (!(/** @type {HTMLDetailsElement} */ ($("table")).open)) return place.replaceChildren();
   const lines = [...d3.group(points, p => p.series)], sizes = d3.sort(new Set(points.map(p => p.n)));
   place.replaceChildren(
-    tableOf(["n", ...lines.map(([s]) => nameOf(s))], sizes.map(n => [size(n), ...lines.map(([, of]) => {
+    tableOf(captionOf(), ["n", ...lines.map(([s]) => nameOf(s))], sizes.map(n => [size(n), ...lines.map(([, of]) => {
       const p = of.find(q => q.n === n);
       return p ? (state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p)) : "";
     })])));
@@ -788,13 +925,16 @@ function showChart() {
                       "No row of this selection has a time. Conditions tells why."));
   } else {
     const width = Math.max(280, place.clientWidth);
-    chart = draw(
-      width, Math.max(320, Math.min(520, width * 0.6)), width >= 640 && new Set(points.map(p => p.series)).size <= 24);
+    chart =
+      draw(width, Math.max(320, Math.min(520, width * 0.6)), new Set(points.map(p => p.series)).size <= MOST_NAMES);
     place.replaceChildren(chart);
     place.setAttribute("aria-label", `Chart: ${captionOf()}`);
   }
+  showNames(points.length ? Math.max(280, place.clientWidth) : 0);
   $("point").replaceChildren();
   showSamples();
   showTable();
+  showRanked();
+  showBanners();
   writeFragment();
 }

@@ -154,7 +154,7 @@ const state = {
   scale: "",
   size: "",
   releases: {pair: "newest", call: "", type: "", mode: "", cache: "", n: ""},
-  claims: {document: "", verdict: "", search: ""}
+  claims: {document: "", verdict: "", differ: "", search: ""}
 };
 const PREFERRED = /** @type {Record<string, string[]>} */ ({
   experiment: ["comparison", "cpu"],
@@ -172,6 +172,7 @@ const PREFERRED = /** @type {Record<string, string[]>} */ ({
 
 const SIMPLE = ["view", "value", "base", "compare", "scale", "size", "point"];
 
+/** The address tells the view. Another of the views is a step that the Back button takes back. */
 function writeFragment() {
   const said = new URLSearchParams();
   for (const name of SIMPLE)
@@ -185,7 +186,8 @@ function writeFragment() {
   for (const key of state.series ?? []) said.append("s", key);
   if (state.series?.length === 0) said.set("s", "");
   for (const name of state.only ?? []) said.append("folder", name);
-  history.replaceState(null, "", `#${said}`);
+  const before = new URLSearchParams(location.hash.slice(1)).get("view");
+  history[before && before !== state.view ? "pushState" : "replaceState"](null, "", `#${said}`);
 }
 
 function readFragment() {

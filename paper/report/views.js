@@ -91,13 +91,14 @@ function showReleases() {
         of.n ?
           "" :
           `A line for each n, from ${size(sizes[0])} to ${
-            size(sizes.at(-1) ??
+            size(
+              sizes.at(-1) ??
               0)}, the lighter the larger. `}Full, with its interval: FASTER or SLOWER. All intervals hold at once. ${
           [...told].map(([verdict, k]) => `${k} ${verdict}`).join(", ")}.`),
     drawn,
     make("details", {}, make("summary", {}, "The numbers"),
       make("div", {class: "scroll"},
-        tableOf(["base", "release", "n", "speedup", "verdict", "same machine code"],
+        tableOf("Speedups between releases", ["base", "release", "n", "speedup", "verdict", "same machine code"],
           rows.map(i => [table.word("base", i), table.word("variant", i), size(table.number("n", i)),
                      interval(table.number("speedup", i), table.number("ci_low", i), table.number("ci_high", i)),
                      table.word("verdict", i), table.word("same_code", i)])))));
@@ -107,74 +108,99 @@ function showReleases() {
 // ---------------------------------------------------------------------------------------------------- claims
 
 function showClaims() {
-  const place = $("claims-view"), of = state.claims, folder = folders.find(f => f.verdicts);
-  if (!folder?.verdicts) {
+  const place = $("claims-view"), of = state.claims, judged = folders.filter(f => f.verdicts);
+  if (!judged.length) {
     place.replaceChildren(make("p", {}, "No folder has verdicts.csv: paper/verdicts.py writes it."));
     return;
   }
-  const table = folder.verdicts, had = /** @type {any} */ (document.activeElement)?.id;
-  const w = (/** @type {string} */ name, /** @type {number} */ i) => table.word(name, i),
-        n = (/** @type {string} */ name, /** @type {number} */ i) => table.number(name, i);
-  const words =
-    (/** @type {string} */ name) => [...new Set(d3.range(table.length).map(i => w(name, i)))].filter(Boolean);
+  const had = /** @type {any} */ (document.activeElement)?.id, several = judged.length > 1;
+  const tables = judged.map(f => /** @type {Table} */ (f.verdicts));
+  const ids = [...new Set(
+    tables.flatMap(t => d3.range(t.length).filter(i => t.word("role", i) === "claim").map(i => t.word("claim", i))))];
+  /** Of each claim its line in each folder, -1 where it has none. */
+  const claims =
+    ids.map(id => tables.map(
+              t => d3.range(t.length).find(i => t.word("claim", i) === id && t.word("role", i) === "claim") ?? -1));
+  const verdictsOf = (/** @type {number[]} */ at) => at.map((i, k) => (i < 0 ? "" : tables[k].word("verdict", i)));
+  const first = (/** @type {number[]} */ at, /** @type {string} */ name) => {
+    const k = at.findIndex(i => i >= 0);
+    return tables[k].word(name, at[k]);
+  };
   const change = (/** @type {string} */ name) => (/** @type {string} */ word) => {
     of[name] = word;
     writeFragment();
     showClaims();
   };
-  const own = d3.range(table.length).filter(i => w("role", i) === "claim");
-  const shown = own.filter(i => (!of.document || w("document", i) === of.document) &&
-      (!of.verdict || w("verdict", i) === of.verdict) &&
-      of.search.toLowerCase().split(/\s+/).every(
-        word =>
-          `${w("claim", i)} ${w("statement", i)} ${w("variant", i)} ${w("base", i)}`.toLowerCase().includes(word)));
+  const shown =
+    claims.filter(at => (!of.document || first(at, "document") === of.document) &&
+                        (!of.verdict || verdictsOf(at).includes(of.verdict)) &&
+                        (!of.differ || !several || new Set(verdictsOf(at)).size > 1) &&
+                        of.search.toLowerCase().split(/\s+/).every(word => ["claim", "statement", "variant", "base"]
+                                                                             .map(name => first(at, name))
+                                                                             .join(" ")
+                                                                             .toLowerCase()
+                                                                             .includes(word)));
   const call = (/** @type {string} */ text) => {
     const variant = text.split(":")[0];
     return make("div", {}, text, sourceOf(variant) ? make("span", {}, " (", sourceOf(variant), ")") : "");
   };
-  const ratioAt = (/** @type {number} */ i) =>
-    (isFinite(n("ratio", i)) ? interval(n("ratio", i), n("ci_low", i), n("ci_high", i)) : "");
-  const rows = shown.map(i => {
-    const more = [];
-    for (let k = i + 1; k < table.length && w("role", k) !== "claim"; ++k) more.push(k);
-    const verdict = w("verdict", i), first = w("verdicts_before", i).split("; ")[0];
-    return [
-      w("claim", i),
-      make("div", {}, w("statement", i),
-        more.length ? make("details", {}, make("summary", {}, counted(more.length, "more test")),
-                        tableOf(["role", "n", "ratio", "demanded", "verdict", "why"],
-                          more.map(k => [w("role", k), isFinite(n("n", k)) ? size(n("n", k)) : "", ratioAt(k),
-                                     w("threshold", k), w("verdict", k), w("reason", k)]))) :
-                      ""),
-      w("text_figure", i), isFinite(n("n", i)) ? size(n("n", i)) : "", ratioAt(i), w("threshold", i),
+  const ratioAt = (/** @type {Table} */ t, /** @type {number} */ i) => {
+    const n = (/** @type {string} */ name) => t.number(name, i);
+    return isFinite(n("ratio")) ? interval(n("ratio"), n("ci_low"), n("ci_high")) : "";
+  };
+  /** What one folder says of a claim: n, ratio, verdict, and why. */
+  const judgement = (/** @type {number} */ k, /** @type {number} */ i) => {
+    if (i < 0) return several ? [""] : ["", "", "", ""];
+    const table = tables[k], w = (/** @type {string} */ name) => table.word(name, i), more = [];
+    for (let m = i + 1; m < table.length && table.word("role", m) !== "claim"; ++m) more.push(m);
+    const verdict = w("verdict"), before = w("verdicts_before").split("; ")[0];
+    const at = (/** @type {number} */ m) => (isFinite(table.number("n", m)) ? size(table.number("n", m)) : "");
+    const told = [
+      at(i), ratioAt(table, i),
       make("div", {},
         make("strong", {class: verdict.startsWith("holds") ? "holds" :
-            verdict === "reversed"                         ? "reversed" :
+                               verdict === "reversed"      ? "reversed" :
                                                              "other"},
           verdict),
-        first && first !== verdict ? ` (as first set: ${first})` : ""),
-      make("div", {}, w("reason", i), w("variant", i) ? call(w("variant", i)) : "",
-        w("base", i) ? make("div", {}, "over ", call(w("base", i))) : "")
+        before && before !== verdict ? ` (as first set: ${before})` : ""),
+      make("div", {}, w("reason"),
+        more.length ? make("details", {}, make("summary", {}, counted(more.length, "more test")),
+                        tableOf(`Tests of ${w("claim")}`, ["role", "n", "ratio", "demanded", "verdict", "why"],
+                          more.map(m => [table.word("role", m), at(m), ratioAt(table, m), table.word("threshold", m),
+                                     table.word("verdict", m), table.word("reason", m)]))) :
+                      "")
     ];
-  });
+    const [n, ratio, word, why] = told, where = [ratio, n && `at ${n}`].filter(Boolean).join(" ");
+    return several ? [make("div", {}, word, where ? make("div", {}, where) : "", why)] : told;
+  };
+  const rows =
+    shown.map(at => [first(at, "claim"),
+                make("div", {}, first(at, "statement"), first(at, "variant") ? call(first(at, "variant")) : "",
+                  first(at, "base") ? make("div", {}, "over ", call(first(at, "base"))) : ""),
+                first(at, "text_figure"), first(at, "threshold"), ...at.flatMap((i, k) => judgement(k, i))]);
   const search = make(
     "input", {type: "search", id: "claims-search", value: of.search, oninput: e => change("search")(e.target.value)});
-  const counts = d3.rollup(own, v => v.length, i => w("verdict", i));
-  place.replaceChildren(make("h2", {}, `The documents' claims, judged by ${folder.name}`),
-    make("p", {},
-      `${grouped(own.length)} claims: ${[...counts].map(([verdict, k]) => `${verdict} ${k}`).join(", ")}. Shown: ${
-        shown.length}.`),
+  const words = (/** @type {string[]} */ all) => /** @type {[string, string][]} */ (
+    [["", "all"], ...[...new Set(all)].filter(Boolean).map(word => [word, word])]);
+  const counts =
+    judged.map((folder, k) => `${folder.name}: ${
+                   [...d3.rollup(claims.map(at => verdictsOf(at)[k]).filter(Boolean), v => v.length, v => v)]
+                     .map(([verdict, count]) => `${verdict} ${count}`)
+                     .join(", ")}.`);
+  place.replaceChildren(make("h2", {}, `The documents' claims, judged by ${judged.map(f => f.name).join(" and ")}`),
+    ...counts.map(line => make("p", {}, line)),
+    make("p", {}, `${counted(ids.length, "claim")}. Shown: ${shown.length}.`),
     make("div", {class: "filters"},
-      choose("document", "document",
-        [["", "all"], ...words("document").map(d => /** @type {[string, string]} */ ([d, d]))], of.document,
-        change("document")),
-      choose("verdict", "verdict",
-        [["", "all"], ...words("verdict").map(d => /** @type {[string, string]} */ ([d, d]))], of.verdict,
-        change("verdict")),
+      choose("document", "document", words(claims.map(at => first(at, "document"))), of.document, change("document")),
+      choose("verdict", "verdict", words(claims.flatMap(verdictsOf)), of.verdict, change("verdict")),
+      several ?
+        choose("differ", "verdicts", [["", "all"], ["yes", "that differ between the folders"]], of.differ,
+          change("differ")) :
+        "",
       make("label", {}, "search", search)),
     make("div", {class: "scroll"},
-      tableOf(
-        ["", "claim", "the document's figure", "n", "ratio", "demanded", "verdict", "why, and which calls"], rows)));
+      tableOf("Claims and verdicts", ["claim", "says", "the document's figure", "demanded",
+        ...(several ? judged.map(f => f.name) : ["n", "ratio", "verdict", "why"])], rows, true)));
   const again = had && document.getElementById(had);
   if (again) {
     again.focus();
@@ -236,7 +262,6 @@ const MACHINE = /** @type {[string, string, ((v: any) => string)?][]} */ ([
   ["CUDA flags", "build.cuda_flags"],
   ["built for", "build.cuda_architectures"],
   ["build type", "build.build_type"],
-  ["revision", "build.git_revision"],
   ["uncommitted changes", "build.git_dirty", v => (v ? "yes" : "no")],
 ]);
 function machineField(
@@ -266,8 +291,6 @@ function warnings(/** @type {Folder} */ folder) {
          s => s?.throttle_reasons && s.throttle_reasons !== "none"),
     "The GPU throttled at the start or end of these runs");
   tell(run => run.interrupted, "These runs were interrupted");
-  tell(run => run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples,
-    "No core was quiet during more than 10 % of the calls timed by the host");
   const rows = folder.rows;
   if (rows) {
     const count = (/** @type {(i: number) => boolean} */ so) => d3.range(rows.length).filter(so).length;
@@ -278,6 +301,44 @@ function warnings(/** @type {Folder} */ folder) {
   return found;
 }
 
+/** What the host's clock timed without a quiet core: it says nothing about times of the device. */
+function busyHost(/** @type {Folder} */ folder) {
+  const of = new Set(runsOf(
+    folder).filter(run => run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples)
+                       .map(run => String(run.experiment)));
+  return of.size ? [`No core was quiet during more than 10 % of the calls timed by the host: ${[...of].join(", ")}.`] :
+                   [];
+}
+
+/** What may mislead of what is shown, each once. */
+function showBanners() {
+  const host = state.view === "chart" && ["end_to_end", "launch_to_idle"].includes(state.choice.timing_mode);
+  const lines = d3.group(folders.flatMap(folder => [...folder.missing.map(l => `Left out: ${l}`), ...warnings(folder),
+                                           ...(host && shownFolders().includes(folder) ? busyHost(folder) : [])]
+                                                     .map(line => ({folder, line}))),
+    l => l.line);
+  $("banners").replaceChildren(
+    ...[...lines].map(([line, of]) => make("p", {class: "banner"},
+                        folders.length > 1 ? `${of.map(l => l.folder.name).join(", ")}: ${line}` : line)));
+  $("banners").hidden = state.view === "conditions";  // which tells the same
+}
+
+/** Rules, cards and revisions, as the runs recorded them. */
+function howMeasured(/** @type {Folder} */ folder) {
+  const runs = runsOf(folder), all = (/** @type {(run: any) => any} */ what) => {
+    const of = d3.rollup(runs.filter(run => what(run)), v => v.length, run => String(what(run)));
+    return of.size < 2 ? [...of.keys()].join("") :
+                         [...of].map(([word, k]) => `${word} (${counted(k, "run")})`).join(", ");
+  };
+  const rules = [...new Set(runs.flatMap(run => Object.keys(run.rules ?? {})))];
+  return definitions([
+    ["cards", all(run => run.machine_id)], ["revisions", all(run => String(run.git_revision ?? "").slice(0, 7))],
+    ["days", all(run => String(run.started_utc ?? "").slice(0, 10))],
+    ...rules.map(
+      name => [name.replaceAll("_", " "), all(run => (run.rules?.[name] === undefined ? "" : String(run.rules[name])))])
+  ]);
+}
+
 function showConditions() {
   const place = $("conditions-view");
   place.replaceChildren();
@@ -286,21 +347,29 @@ function showConditions() {
       MACHINE.map(([label, path, show]) => [label, ...folders.map(f => machineField(f, path, show ?? null))]).filter(([,
         ...of]) => new Set(of).size > 1);
     place.append(make("h2", {}, "What differs between the folders"),
-      rows.length ? make("div", {class: "scroll"}, tableOf(["", ...folders.map(f => f.name)], rows)) :
+      rows.length ? make("div", {class: "scroll"}, tableOf("Machines", ["", ...folders.map(f => f.name)], rows)) :
                     make("p", {}, "Nothing that machine.json records."));
   }
   for (const folder of folders) {
     place.append(make("h2", {}, folder.name));
     for (const line of folder.missing) place.append(make("p", {class: "banner"}, `Left out: ${line}`));
-    for (const line of warnings(folder)) place.append(make("p", {class: "banner"}, line));
+    for (const line of [...warnings(folder), ...busyHost(folder)]) place.append(make("p", {class: "banner"}, line));
     place.append(Object.keys(folder.machine).length ?
         definitions(MACHINE.map(([label, path, show]) => [label, machineField(folder, path, show ?? null)])) :
         make("p", {}, "There is no machine.json."));
     const runs = runsOf(folder);
     if (runs.length)
+      place.append(make("h3", {}, "How measured"),
+        make("p", {class: "hint"}, "As the runs recorded it; ",
+          header.root === null ? "docs/measuring.md" :
+                                 make("a", {href: `${header.root}docs/measuring.md`}, "docs/measuring.md"),
+          " explains the rules."),
+        howMeasured(folder));
+    if (runs.length)
       place.append(make("details", {}, make("summary", {}, counted(runs.length, "run")),
         make("div", {class: "scroll"},
-          tableOf(["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
+          tableOf(`Runs of ${folder.name}`,
+            ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
             runs.map(
               run => [String(run.experiment ?? ""), String(run.started_utc ?? ""),
                 String(run.git_revision ?? "").slice(0, 7), String(run.machine_id ?? ""),
@@ -315,7 +384,8 @@ function showConditions() {
     place.append(make("h3", {}, "Points without a time"),
       refused.length ?
         make("div", {class: "scroll"},
-          tableOf(["experiment", "status", "reason", "points", "variants", "types", "timed", "n"],
+          tableOf(`Points without a time, ${folder.name}`,
+            ["experiment", "status", "reason", "points", "variants", "types", "timed", "n"],
             refused.map(
               r => [r.experiment, r.status, r.reason, grouped(r.points), many(r.variants), all(r.types), all(r.modes),
                 r.sizes.size > 2 ? `${size(d3.min(r.sizes))} to ${size(d3.max(r.sizes))}` :
@@ -348,8 +418,8 @@ function show() {
   },
                                             VIEWS[name].label)));
   for (const name of Object.keys(VIEWS)) $(`${name}-view`).hidden = name !== state.view;
-  $("banners").hidden = state.view === "conditions";  // which tells the same
   VIEWS[state.view].show();
+  showBanners();
   writeFragment();
 }
 
@@ -360,21 +430,31 @@ $("loading").remove();
 document.title = `${folders.map(f => f.name).join(", ")}: reductio`;
 $("title").textContent = `reductio: ${
     [...new Set(folders.map(f => machineOf(f, "gpu.name") ?? machineOf(f, "cpu.model") ?? f.name))].join(", ")}`;
-for (const folder of folders)
-  for (const line of [...folder.missing.map(l => `Left out: ${l}`), ...warnings(folder)])
-    $("banners").append(make("p", {class: "banner"}, folders.length > 1 ? `${folder.name}: ${line}` : line));
 readFragment();
 $("search").addEventListener("input", showVariants);
 $("controls").addEventListener("submit", event => event.preventDefault());
 $("table").addEventListener("toggle", showTable);
-$("take").append(
-  make("button",
-    {type: "button", id: "save-csv", onclick: () => save(new Blob([csvText()], {type: "text/csv"}), "reductio.csv")},
-    "Rows as CSV"),
+$("ranked").addEventListener("toggle", showRanked);
+$("all-none")
+  .append(...[["all", keys], ["none", () => []]].map(([name, of]) => make("button", {
+    type: "button",
+    id: `variants-${name}`,
+    onclick: () => {
+      state.series = of();
+      showChart();
+    }
+  },
+                                                       name)));
+$("take").append(make("button", {
+  type: "button",
+  id: "save-csv",
+  onclick: () => save(new Blob([csvText()], {type: "text/csv"}), `${fileName()}.csv`)
+},
+                   "Rows as CSV"),
   make("button", {
     type: "button",
     id: "save-svg",
-    onclick: () => chart && save(new Blob([svgText()], {type: "image/svg+xml"}), "reductio.svg")
+    onclick: () => chart && save(new Blob([svgText()], {type: "image/svg+xml"}), `${fileName()}.svg`)
   },
     "Picture as SVG"),
   make("button", {type: "button", id: "save-png", onclick: () => chart && savePng()}, "as PNG"));

@@ -134,7 +134,7 @@ class Numbers:
         there = self.results.folder / f"{file}.json"
         if file != "cpu-machine" and not there.exists():
             raise rs.Absent(file)
-        of = self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.read_machine(there, file)
+        of = self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.Machine(file, rs.read_record(there))
         value = of.get(path)
         if value is None:
             raise rs.Absent(path)

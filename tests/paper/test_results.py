@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 
 import pandas as pd
@@ -51,7 +52,16 @@ BROKEN = {
     "other schema": ("cpu.csv", swapped("\n2,", "\n1,"), "schema_version '1'"),
     "no schema": ("cpu.csv", swapped("schema_version", "schema"), "lacks the column schema_version"),
     "unknown status": ("cpu.csv", swapped(",ok,", ",fine,", 1), "status is 'fine'"),
-    "no number": ("cpu.csv", swapped(f",{2**20},", ",many,", 1), ":2: n is 'many', not a finite number"),
+    "no number": ("cpu.csv", swapped(f",{2**20},", ",many,", 1), ":2: n is 'many', not a whole number"),
+    "negative n": ("cpu.csv", swapped(f",{2**20},", ",-5,", 1), ":2: n is '-5', not a whole number"),
+    "half an n": ("cpu.csv", swapped(f",{2**20},", ",0.5,", 1), ":2: n is '0.5', not a whole number"),
+    "no n": ("cpu.csv", swapped(f",{2**20},", ",,", 1), ":2: n is '', not a whole number"),
+    "negative time": ("comparison.csv", lambda text: re.sub(r"(,32e-09|,3.2e-08),(?=\d)", r"\1,-", text, count=1),
+                      "not a finite number of 0 or more"),
+    "twice": ("comparison.csv", lambda text: text + text.splitlines()[1] + "\n", "is of the same point as line 2"),
+    "one row of another schema": ("cpu.csv", swapped("\n2,", "\n99,", 1), "schema_version '2', '99'"),
+    "no runs": ("machine.json", swapped('"runs"', '"walks"'), "does not list its runs"),
+    "no object": ("machine.json", lambda text: "[]", "does not list its runs"),
     "unknown type": ("cpu.csv", swapped(",f32,", ",f99,", 1), "element_type is 'f99', not one of i8, i32"),
     "not finite": ("cpu.csv", swapped("e-0", "e+400", 1), ", not a finite number"),
     "status of a fit": ("models.csv", swapped(",does_not_fit,", ",bad,"), "status is 'bad', not one of ok, does_not"),
@@ -130,10 +140,8 @@ def test_the_command_says_in_one_line_what_it_cannot_read_or_write(folder, tmp_p
         assert said in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("seed", [1, 2, 2**64 - 1])
-def test_a_point_measured_again_counts_once_with_its_last_row(folder, seed):
-    """Also on other data."""
-    again = timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=seed)
+def test_of_a_point_on_several_data_the_last_row_counts(folder):
+    again = timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=2**64 - 1)
     write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [again])
     cub, = (s for s in rs.series(rs.read_points(folder / "comparison.csv"), "device", **SUMS) if s.variant == "cub/sum")
     assert cub.points["n"].tolist() == FEW["sizes"] and cub.at(2**20)["time"] == 1.0 and cub.at(2**24)["time"] < 1e-3

@@ -1,5 +1,6 @@
 """What report.py makes of folders, good and bad: a page, or one line."""
 
+import gzip
 import shutil
 import subprocess
 import sys
@@ -32,8 +33,12 @@ def test_a_page_is_written(folder, tmp_path):
     (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n2,", "\n1,")), "schema_version '1'"),
     (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text()[:5000]), "cut while being written"),
     (lambda f: (f / "cpu.csv").write_bytes(b"\xff\xfe\x00"), "cannot be read"),
+    (lambda f: (f / "machine.json").write_text("{"), "machine.json is not valid JSON"),
+    (lambda f: (f / "machine.json").unlink(), "machine.json does not exist"),
+    (lambda f: (f / "verdicts.csv").write_text("claim\n"), "verdicts.csv has a header but no rows"),
+    (lambda f: (f / "limits.csv").write_text((f / "cpu.csv").read_text()[:5000]), "limits.csv: its last row has no"),
     (lambda f: shutil.rmtree(f), "is not a folder")])
-def test_a_folder_without_a_good_row_is_one_line(folder, tmp_path, capsys, spoil, told):
+def test_a_damaged_folder_is_one_line(folder, tmp_path, capsys, spoil, told):
     spoil(folder)
     assert report.main([str(folder), "--out", str(tmp_path / "page.html")]) == 1
     out, error = capsys.readouterr()
@@ -41,15 +46,42 @@ def test_a_folder_without_a_good_row_is_one_line(folder, tmp_path, capsys, spoil
     assert error.startswith("reductio: ") and error.count("\n") == 1 and told in error
 
 
-def test_what_cannot_be_read_beside_good_rows_is_named(folder):
-    shutil.copy(folder / "cpu.csv", folder / "limits.csv")
-    (folder / "limits.csv").write_text((folder / "limits.csv").read_text()[:5000])
-    (folder / "verdicts.csv").write_text("claim\n")
-    (folder / "machine.json").write_text("{")
-    _, missing = report.make([folder])
-    assert len(missing) == 3
-    for name in ("limits.csv", "verdicts.csv", "machine.json"):
-        assert any(name in line for line in missing), missing
+@pytest.mark.parametrize("out, why", [(".", "it is a folder"), ("nowhere/page.html", "No such file or directory"),
+                                      ("/dev/full", "No space left on device")])
+def test_where_no_page_can_be_written_is_said_with_its_name(folder, tmp_path, capsys, monkeypatch, out, why):
+    if why != "No space left on device":
+        monkeypatch.setattr(report, "make", None)  # it is said before the work
+    path = tmp_path / out
+    assert report.main([str(folder), "--out", str(path)]) == 1
+    assert f"reductio: cannot write {path}: {why}; choose another --out" in capsys.readouterr().err
+
+
+def test_a_full_disk_keeps_the_earlier_page(folder, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("earlier")
+    with subprocess.Popen(["sh", "-c", f"ulimit -f 8; exec {sys.executable} -c 'import signal, sys; "
+                           "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.path[:0] = sys.argv[1:2]; import report; "
+                           "sys.exit(report.main(sys.argv[2:]))' \"$@\"", "sh", SOURCE / "paper", folder, "--out", page],
+                          stderr=subprocess.PIPE, text=True) as run:
+        told = run.stderr.read()
+    assert run.returncode == 1 and f"cannot write {page}: File too large" in told
+    assert page.read_text() == "earlier" and [p.name for p in tmp_path.iterdir()] == ["mine", page.name]
+
+
+def test_samples_that_do_not_belong_together_are_named(folder):
+    text = gzip.decompress((RESULTS / "cpu-intel-xeon" / "cpu.samples.csv.gz").read_bytes()).decode()
+    header, *lines = text.splitlines()
+    at = header.split(",").index("time_s")
+    spoilt = [",".join(f + " 1" if k == at and f else f for k, f in enumerate(line.split(","))) for line in lines]
+    (folder / "cpu.samples.csv").write_text("\n".join([header, *spoilt, ""]))
+    with pytest.raises(report.rs.ResultsError, match=r"cpu.samples.csv:\d+: round, allocation, time_s do not hold"):
+        report.make([folder])
+
+
+def test_the_same_folder_twice_is_one_and_names_tell_folders_apart(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "after" / "mine")
+    assert report.names_of([folder, tmp_path / "after" / "mine"]) == [f"{tmp_path.name}/mine", "after/mine"]
+    assert len(report.make([folder, folder])[0]) == len(report.make([folder])[0])
 
 
 def test_large_samples_are_left_out_and_named(folder, monkeypatch):

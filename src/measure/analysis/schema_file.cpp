@@ -17,6 +17,14 @@ std::string list_of(const std::vector<std::string>& words) {
   return fmt::format(R"(["{}"])", fmt::join(words, R"(",")"));
 }
 
+/// Whether a reader refuses an empty field.
+bool is_filled(const TableColumn&) { return false; }
+template <class Record>
+bool is_filled(const Column<Record>& column) {
+  Record record;
+  return !column.read("", record);
+}
+
 /// One line a column, so that a change shows as one. All words are plain.
 template <class Column>
 std::string table(const char* name, const std::vector<Column>& columns) {
@@ -26,9 +34,10 @@ std::string table(const char* name, const std::vector<Column>& columns) {
     Bound bound = Bound::none;
     int digits = 0;
     if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits, bound = c.bound;
-    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}{}{}}})", c.name, reductio::name(c.kind),
+    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}{}{}{}}})", c.name, reductio::name(c.kind),
                                 c.key ? R"(,"key":true)" : "", c.optional ? R"(,"optional":true)" : "",
-                                listed ? R"(,"listed":true)" : "", digits ? fmt::format(R"(,"digits":{})", digits) : "",
+                                is_filled(c) ? R"(,"filled":true)" : "", listed ? R"(,"listed":true)" : "",
+                                digits ? fmt::format(R"(,"digits":{})", digits) : "",
                                 bound == Bound::positive       ? R"(,"positive":true)"
                                 : bound == Bound::not_negative ? R"(,"not_negative":true)"
                                                                : "",
@@ -41,8 +50,8 @@ std::string table(const char* name, const std::vector<Column>& columns) {
 
 std::string schema_json() {
   return "{\n  \"schema_version\": " + std::to_string(schema_version) + ",\n  " + table("rows", columns_of<Row>()) +
-         ",\n  " + table("samples", columns_of<RawSample>()) + ",\n  " + table("models", model_schema()) +
-         ",\n  " + table("contrasts", contrast_schema()) + ",\n  " + table("releases", release_schema()) + "\n}\n";
+         ",\n  " + table("samples", columns_of<RawSample>()) + ",\n  " + table("models", model_schema()) + ",\n  " +
+         table("contrasts", contrast_schema()) + ",\n  " + table("releases", release_schema()) + "\n}\n";
 }
 
 }  // namespace reductio

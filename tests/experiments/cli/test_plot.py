@@ -58,6 +58,13 @@ def test_a_figure_by_the_projects_own_python(reductio, tmp_path):
     assert file.read_text().startswith("<?xml")
 
 
+def test_a_full_disk_is_one_line_with_the_file(reductio, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "x.png").symlink_to("/dev/full")
+    told = reductio("plot", CPU, "--types", "f32", "--out", tmp_path / "x.png", cwd=SOURCE).error(code=1)
+    assert f"cannot write {tmp_path}/x.png: No space left on device" in told
+
+
 @pytest.mark.parametrize("arguments, told", [
     ([], "there is none in out/results"),
     (["empty"], "is empty a results folder?"),
@@ -65,9 +72,13 @@ def test_a_figure_by_the_projects_own_python(reductio, tmp_path):
     (["timeless", "--out", "x.png"], "holds 813 rows without a time"),
     ([CPU, "--out", "x.gif"], "--out takes a file that ends in .png, .pdf or .svg, not 'x.gif'"),
     ([CPU, "--experiment", "none"], "has no experiment 'none'; it has cpu, vector_add"),
+    (["timeless", "--out", "x.gif"], "--out takes a file that ends in .png, .pdf or .svg, not 'x.gif'"),
+    (["timeless", "--out", "nowhere/x.png"], "cannot write nowhere/x.png: No such file or directory; choose another"),
+    (["timeless", "--out", "a.png"], "cannot write a.png: it is a folder; choose another --out"),
 ])
 def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, told):
-    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "a.png"):
+        (tmp_path / folder).mkdir()
     if "timeless" in arguments:
         with_rows(tmp_path / "timeless", lambda row: row | {"status": "refused", "reason": "too slow", "time_median_s": ""})
     assert told in reductio("plot", *arguments).error()
