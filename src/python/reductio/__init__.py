@@ -27,13 +27,14 @@ from pathlib import Path
 from typing import Any, Iterable
 
 from ._arrays import Array, Stream
+from ._exact import Partial
 from ._library import Error
 from ._program import call as _call, split as _split, words_of as _words_of
 from ._sum import exact_moments, exact_sum, exact_sum_of_squares, sum
 from ._table import Table, read as _read
 from ._variants import Variant, variant
 
-__all__ = ["Array", "Error", "Stream", "Table", "Variant", "compare", "exact_moments", "exact_sum", "exact_sum_of_squares",
+__all__ = ["Array", "Error", "Partial", "Stream", "Table", "Variant", "compare", "exact_moments", "exact_sum", "exact_sum_of_squares",
            "run", "sum", "variant", "verify"]
 
 
