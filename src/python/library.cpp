@@ -16,6 +16,7 @@
 #include "experiments/cli/plugins.h"
 #include "plugin/load.h"
 #include "python/sum.h"
+#include "reductio_build.h"
 #include "tuned/partial.h"
 #define REDUCTIO_WITHOUT_MACROS
 #include "plugin/include/reductio/plugin.h"
@@ -131,6 +132,9 @@ int reductio_main(int argc, char** argv, const char** error) {
   if (error && !told.empty()) *error = kept(told);
   return code;
 }
+
+/// "0.1.0"; of a build without CUDA "0.1.0+cpu".
+const char* reductio_version() { return REDUCTIO_BUILD_PACKAGE_VERSION; }
 
 /// Whether the program has a variant of this id.
 int reductio_has(const char* id) {

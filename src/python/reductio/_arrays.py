@@ -136,6 +136,11 @@ class Pooled(Plain):
 class Numpy(Plain):
     on_gpu = False
 
+    def lacks(self):
+        # The harness sums infinities and what overflows, too, and judges the result itself.
+        warnings.filterwarnings("ignore", ".* encountered in ", RuntimeWarning)
+        return ""
+
     def array(self, a: Array):
         import numpy
         if a.type not in TYPESTR:

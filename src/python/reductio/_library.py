@@ -80,6 +80,7 @@ def library() -> ctypes.CDLL:
     except OSError as error:
         raise Error(f"cannot load {file}: {error}") from None
     loaded.reductio_main.argtypes = [c_int, POINTER(c_char_p), POINTER(c_char_p)]
+    loaded.reductio_version.restype = c_char_p
     loaded.reductio_has.argtypes = [c_char_p]
     loaded.reductio_add.argtypes = [POINTER(TableOfVariants), c_char_p, Load, c_int]
     loaded.reductio_add.restype = c_char_p
