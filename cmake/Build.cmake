@@ -35,9 +35,16 @@ if(REDUCTIO_WITH_CUDA)
   endif()
 endif()
 
+# Of the Python package: pyproject.toml's, by which the names of its two kinds of wheel differ.
+set(_package_version ${PROJECT_VERSION})
+if(NOT REDUCTIO_WITH_CUDA)
+  string(APPEND _package_version "+cpu")
+endif()
+
 file(CONFIGURE OUTPUT ${_generated}/reductio_build.h CONTENT [[
 #pragma once
 #define REDUCTIO_BUILD_VERSION "@PROJECT_VERSION@"
+#define REDUCTIO_BUILD_PACKAGE_VERSION "@_package_version@"
 #define REDUCTIO_BUILD_TYPE "@_type@"
 #define REDUCTIO_BUILD_CXX_COMPILER "@CMAKE_CXX_COMPILER_ID@ @CMAKE_CXX_COMPILER_VERSION@"
 #define REDUCTIO_BUILD_CXX_FLAGS "@_cxx_flags@"

@@ -53,7 +53,10 @@ function(reductio_forgive_unused)
   endforeach()
 endfunction()
 
-# nvcc is optional: without it the simulated device and the CPU baselines are built.
+# nvcc is optional: without it the simulated device and the CPU baselines are built. A wheel is what its name says.
+if(SKBUILD_PROJECT_VERSION_FULL MATCHES "[+]cpu$")
+  set(REDUCTIO_CUDA OFF)
+endif()
 if(REDUCTIO_CUDA)
   include(CheckLanguage)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
@@ -86,6 +89,9 @@ if(REDUCTIO_CUDA)
 endif()
 if(NOT REDUCTIO_WITH_CUDA)
   set(REDUCTIO_WITH_CUDA OFF)
+  if(SKBUILD_PROJECT_VERSION_FULL AND NOT SKBUILD_PROJECT_VERSION_FULL MATCHES "[+]cpu$")
+    message(FATAL_ERROR "this wheel's name is of a build with CUDA; for one without: REDUCTIO_CUDA=OFF pip install .")
+  endif()
 endif()
 message(STATUS "reductio: CUDA ${REDUCTIO_WITH_CUDA} ${CMAKE_CUDA_COMPILER_VERSION} ${CMAKE_CUDA_ARCHITECTURES}")
 

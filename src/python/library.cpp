@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "core/error.h"
 #include "core/types.h"
@@ -13,15 +16,16 @@
 #include "experiments/cli/plugins.h"
 #include "plugin/load.h"
 #include "python/sum.h"
+#include "reductio_build.h"
 #include "tuned/partial.h"
 #define REDUCTIO_WITHOUT_MACROS
 #include "plugin/include/reductio/plugin.h"
 
 namespace {
 
-/// The text of an error until the next one.
+/// The text of an error until the thread's next one.
 const char* kept(const std::string& text) {
-  static std::string last;
+  static thread_local std::string last;
   last = text;
   return last.c_str();
 }
@@ -41,19 +45,79 @@ const char* exact(reductio::Operation operation, std::uint32_t type, const void*
   return error_of([&] { reductio::exact_on_gpu(operation, type, in, static_cast<std::size_t>(n), out, stream); });
 }
 
+/// Calls body(first, count) for shares of `count` things, each on a thread of its own. threads = 0: as many as pay for
+/// `work` elements in all, and as there are cores.
+template <class Body>
+void in_shares(std::size_t count, std::size_t work, std::size_t threads, const Body& body) {
+  constexpr std::size_t least_share = 1 << 18;  // elements; starting a thread takes longer than adding up fewer
+  if (threads == 0) threads = std::min<std::size_t>(work / least_share, std::thread::hardware_concurrency());
+  threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(count, 1));
+  std::vector<std::jthread> others;
+  others.reserve(threads - 1);
+  const std::size_t share = count / threads;
+  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(body, (t - 1) * share, share);
+  body((threads - 1) * share, count - (threads - 1) * share);
+}
+
+using reductio::tuned::exact::HostSum;
+using reductio::tuned::exact::Partial;
+
+/// Adds n elements to `sum`, and their squares to `squares`. Null: not wanted.
 template <class T>
-void exact_on_host(const T* x, std::size_t n, double* sum, double* squares) {
-  constexpr std::size_t in_cache = 1 << 12;  // so that squares do not read memory again; whole blocks of add()
+void add_moments(const T* x, std::size_t n, HostSum* sum, HostSum* squares) {
+  constexpr std::size_t in_cache = 1 << 12;  // so that squares do not read memory again; whole blocks of HostSum
   static_assert(in_cache % reductio::tuned::exact::HostBlock<T>::elements == 0);
-  reductio::tuned::exact::Partial of_sum, of_squares;
   for (std::size_t i = 0; i < n; i += in_cache) {
     const std::size_t count = std::min(in_cache, n - i);
-    if (sum) add(of_sum, x + i, count);
-    if (squares) add_squares(of_squares, x + i, count);
+    if (sum) sum->add(x + i, count);
+    if (squares) squares->add_squares(x + i, count);
   }
-  if (sum) *sum = of_sum.rounded<T>();
-  if (squares) *squares = of_squares.rounded<T>();
 }
+
+/// As reductio_exact_add().
+template <class T>
+void add_to_partials(const T* x, std::size_t n, std::size_t threads, Partial* sum, Partial* squares) {
+  std::mutex mutex;
+  in_shares(n, n, threads, [&](std::size_t first, std::size_t count) {
+    HostSum own, own_squares;
+    add_moments(x + first, count, sum ? &own : nullptr, squares ? &own_squares : nullptr);
+    const std::lock_guard lock(mutex);
+    if (sum) *sum += own.take();
+    if (squares) *squares += own_squares.take();
+  });
+}
+
+double rounded(const Partial& sum, std::uint32_t size) {
+  return size == sizeof(float) ? sum.rounded<float>() : sum.rounded<double>();
+}
+
+/// As reductio_exact_rows().
+template <class T>
+void sums_of_rows(const T* x, std::size_t rows, std::size_t n, std::uint32_t to, std::size_t threads, double* sums,
+                  double* squares) {
+  if (rows == 1) {
+    Partial sum, of_squares;
+    add_to_partials(x, n, threads, sums ? &sum : nullptr, squares ? &of_squares : nullptr);
+    if (sums) *sums = rounded(sum, to);
+    if (squares) *squares = rounded(of_squares, to);
+    return;
+  }
+  in_shares(rows, rows * n, threads, [=](std::size_t first, std::size_t count) {
+    HostSum sum, of_squares;
+    for (std::size_t row = first; row < first + count; ++row) {
+      add_moments(x + row * n, n, sums ? &sum : nullptr, squares ? &of_squares : nullptr);
+      if (sums) sums[row] = rounded(sum.take(), to);
+      if (squares) squares[row] = rounded(of_squares.take(), to);
+    }
+  });
+}
+
+Partial partial_of(const std::int64_t* words) {
+  Partial out;
+  std::copy_n(words, reductio::tuned::exact::words, out.word);
+  return out;
+}
+void store(const Partial& sum, std::int64_t* words) { std::copy_n(sum.word, reductio::tuned::exact::words, words); }
 
 }  // namespace
 
@@ -68,6 +132,9 @@ int reductio_main(int argc, char** argv, const char** error) {
   if (error && !told.empty()) *error = kept(told);
   return code;
 }
+
+/// "0.1.0"; of a build without CUDA "0.1.0+cpu".
+const char* reductio_version() { return REDUCTIO_BUILD_PACKAGE_VERSION; }
 
 /// Whether the program has a variant of this id.
 int reductio_has(const char* id) {
@@ -104,9 +171,33 @@ const char* reductio_exact_moments(std::uint32_t type, const void* in, std::uint
   return exact(reductio::Operation::moments, type, in, n, out, stream);
 }
 
-/// The same bits of n floats (size 4) or doubles (8) in the host's memory, as doubles. A null pointer: not wanted.
-void reductio_exact_on_host(const void* in, std::uint64_t n, std::uint32_t size, double* sum, double* squares) {
-  if (size == sizeof(double)) exact_on_host(static_cast<const double*>(in), n, sum, squares);
-  else exact_on_host(static_cast<const float*>(in), n, sum, squares);
+/// The same bits of `rows` rows of n floats (size 4) or doubles (8) in host memory: a sum for each row, rounded to
+/// `to` bytes and given as doubles. A null pointer: not wanted. `threads`: 0 for as many as pay.
+const char* reductio_exact_rows(const void* in, std::uint64_t rows, std::uint64_t n, std::uint32_t size,
+                                std::uint32_t to, std::uint32_t threads, double* sums, double* squares) {
+  return error_of([&] {
+    if (size == sizeof(double)) sums_of_rows(static_cast<const double*>(in), rows, n, to, threads, sums, squares);
+    else sums_of_rows(static_cast<const float*>(in), rows, n, to, threads, sums, squares);
+  });
+}
+
+/// Adds n elements, or their squares, to the 96 words of a Partial (tuned/partial.h).
+const char* reductio_exact_add(std::int64_t* words, const void* in, std::uint64_t n, std::uint32_t size, int squares,
+                               std::uint32_t threads) {
+  return error_of([&] {
+    Partial sum = partial_of(words);
+    Partial *const plain = squares ? nullptr : &sum, *const squared = squares ? &sum : nullptr;
+    if (size == sizeof(double)) add_to_partials(static_cast<const double*>(in), n, threads, plain, squared);
+    else add_to_partials(static_cast<const float*>(in), n, threads, plain, squared);
+    store(sum, words);
+  });
+}
+/// Adds the words of another one, and makes room for more.
+void reductio_exact_merge(std::int64_t* words, const std::int64_t* other) {
+  store(partial_of(words) + partial_of(other), words);
+}
+/// Its sum, rounded to a float (size 4) or a double (8).
+double reductio_exact_rounded(const std::int64_t* words, std::uint32_t size) {
+  return rounded(partial_of(words), size);
 }
 }

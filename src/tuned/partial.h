@@ -19,7 +19,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
+#include <vector>
 
 #ifdef __CUDACC__
 #define REDUCTIO_ON_BOTH __host__ __device__
@@ -157,6 +159,8 @@ struct Partial {
   void add(double x) { add(x, false); }
   /// Adds x * x without rounding.
   void add_square(double x) { add(x, true); }
+  /// Adds +-size * 2^unit, where -2160 <= unit < 1024.
+  void add(std::uint64_t size, int unit, bool negative) { add(Wide{size, 0}, unit, negative); }
 
   /// Adds another one. Any order, and any split into parts, gives the same sum.
   Partial& operator+=(const Partial& other) {
@@ -209,9 +213,12 @@ struct Partial {
       return;
     }
     const std::uint64_t whole = exponent == 0 ? fraction : fraction | std::uint64_t{1} << 52;
-    const Wide size = squared ? square_of(whole) : Wide{whole, 0};
-    const int unit = (exponent == 0 ? 1 : exponent) - 1075, place = (squared ? 2 * unit : unit) - lowest;
-    // Up to 106 bits, and 39 that they are shifted.
+    const int unit = (exponent == 0 ? 1 : exponent) - 1075;
+    add(squared ? square_of(whole) : Wide{whole, 0}, squared ? 2 * unit : unit, negative);
+  }
+  /// Adds +-size * 2^unit. Up to 106 bits, and 39 that they are shifted.
+  void add(Wide size, int unit, bool negative) {
+    const int place = unit - lowest;
     for (int k = 0; k < 4; ++k) {
       const auto digit = static_cast<std::int64_t>(bits_of(size, digit_bits * k - place % digit_bits)) & digit_mask;
       if (digit != 0) add_to(place / digit_bits + k, negative ? -digit : digit);
@@ -229,54 +236,102 @@ struct Partial {
 };
 static_assert(sizeof(Partial) == 768, "what is sent from process to process");
 
-/// What the sum of an array on the host is made of. Blocks of 1024 elements whose exponents are close are added up in
-/// double lanes, exactly: floats as they are, doubles split in two as tuned/exact.h does it.
+/// Adds up any doubles on the host, without rounding (after Neal, arXiv:1505.05571). Each goes to the bin of its sign
+/// and exponent as it is, and a bin is shifted to its place when it is emptied.
+class HostBins {
+  static constexpr int low_bits = 42, high_bits = 52 - low_bits, count_from = 32;
+  static constexpr std::uint64_t one = 1;
+  struct Bin {
+    std::uint64_t low;   ///< the sum of the mantissas' low bits
+    std::uint64_t high;  ///< of their high bits, without the leading one; from bit 32 on, how many they are
+  };
+
+ public:
+  /// So many numbers fit before they are emptied.
+  static constexpr std::size_t room = one << (64 - low_bits);
+
+  HostBins() : bins_(1 << 12) {}
+
+  void add(double x) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    Bin& bin = bins_[bits >> 52];
+    bin.low += bits & ((one << low_bits) - 1);
+    bin.high += (bits >> low_bits & ((one << high_bits) - 1)) + (one << count_from);
+  }
+  /// Adds what they hold to `sum`.
+  void empty_into(Partial& sum) {
+    for (unsigned i = 0; i < bins_.size(); ++i) {
+      Bin& bin = bins_[i];
+      if (bin.high == 0) continue;
+      const int exponent = static_cast<int>(i & 0x7ff);
+      const bool negative = i >> 11 != 0;
+      std::uint64_t count = bin.high >> count_from, high = bin.high & ((one << count_from) - 1);
+      const bool any_fraction = (bin.low | high) != 0;
+      sum.word[exponent == 0 && !any_fraction && negative ? negative_zeros_word : others_word] = 1;
+      if (exponent == 0x7ff) {
+        sum.word[any_fraction ? nan_word : negative ? negative_infinity_word : infinity_word] = 1;
+      } else {
+        const int unit = (exponent == 0 ? 1 : exponent) - 1075;
+        if (exponent != 0) high += count << high_bits;
+        sum.add(bin.low, unit, negative);
+        sum.add(high, unit + low_bits, negative);
+      }
+      bin = {};
+    }
+  }
+
+ private:
+  std::vector<Bin> bins_;
+};
+
+/// Adds blocks of 1024 elements whose exponents are close, in double lanes and exactly: floats as they are, doubles
+/// split in two as tuned/exact.h does it.
 template <class T>
 class HostBlock {
-  using Bits = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
-  using Limits = std::numeric_limits<T>;
   static constexpr std::size_t lanes = 16;
   static constexpr int log2_of_chain = 6;
 
  public:
   static constexpr std::size_t elements = lanes << log2_of_chain;
 
-  /// Whether it could be added so.
+  /// Whether it could be added so. Not zeros alone, and nothing infinite or NaN.
   static bool add(const T* x, Partial& sum) {
-    constexpr Bits largest = std::numeric_limits<Bits>::max();
-    Bits most[lanes] = {}, least[lanes];  // of |x| as bits; zeros do not count for the least
-    for (Bits& l : least) l = largest;
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    T most[lanes] = {}, least[lanes];  // of |x|; zeros do not count for the least. A NaN is in neither
+    for (T& l : least) l = infinity;
     for (std::size_t i = 0; i < elements; i += lanes)
       for (std::size_t k = 0; k < lanes; ++k) {
-        Bits size;
-        std::memcpy(&size, x + i + k, sizeof size);
-        size &= largest;
+        const T size = std::fabs(x[i + k]), or_none = size == 0 ? infinity : size;
         most[k] = size > most[k] ? size : most[k];
-        const Bits or_none = size == 0 ? largest : size;
         least[k] = or_none < least[k] ? or_none : least[k];
       }
     for (std::size_t k = 1; k < lanes; ++k) {
       most[0] = most[k] > most[0] ? most[k] : most[0];
       least[0] = least[k] < least[0] ? least[k] : least[0];
     }
-    const int highest = exponent(most[0]), lowest_bit = exponent(least[0]) - Limits::digits + 1;
-    if (most[0] == 0 || highest >= Limits::max_exponent) return false;
-    return add_within(x, highest + 1, lowest_bit, sum);
+    if (most[0] == 0 || most[0] == infinity) return false;
+    return add_within(x, exponent(most[0]) + 1, exponent(least[0]) - std::numeric_limits<T>::digits + 1, sum);
   }
 
  private:
-  static int exponent(Bits size) {
-    const auto field = static_cast<int>(size >> (Limits::digits - 1));
-    return (field > 1 ? field : 1) + Limits::min_exponent - 2;
+  static int exponent(T size) {
+    return size < std::numeric_limits<T>::min() ? std::numeric_limits<T>::min_exponent - 1 : std::ilogb(size);
   }
-  /// All elements are below 2^top and multiples of 2^lowest_bit.
+  static bool add_lanes(const double (&of_lane)[lanes], Partial& sum) {
+    double all = 0;
+    for (const double s : of_lane) all += s;
+    if (all != all) return false;  // a NaN
+    for (const double s : of_lane) sum.add(s);
+    return true;
+  }
+  /// All elements are below 2^top and multiples of 2^lowest_bit, or NaN.
   static bool add_within(const float* x, int top, int lowest_bit, Partial& sum) {
     if (lowest_bit < top + log2_of_chain - 53) return false;
     double of_lane[lanes] = {};
     for (std::size_t i = 0; i < elements; i += lanes)
       for (std::size_t k = 0; k < lanes; ++k) of_lane[k] += static_cast<double>(x[i + k]);
-    for (const double s : of_lane) sum.add(s);
-    return true;
+    return add_lanes(of_lane, sum);
   }
   static bool add_within(const double* x, int top, int lowest_bit, Partial& sum) {
     const int unit = top + log2_of_chain - 52;  // of the high parts
@@ -290,48 +345,97 @@ class HostBlock {
         high[k] += part;
         rest[k] += x[i + k] - part;
       }
-    for (const double s : high) sum.add(s);
-    for (const double s : rest) sum.add(s);
-    return true;
+    return add_lanes(high, sum) && add_lanes(rest, sum);  // both have a NaN, or none
   }
 };
 
-/// Adds n floats or doubles on the host, without rounding. One thread; others may add their shares to Partials of their
-/// own. Compile it without -ffast-math.
+/// The exact sum of arrays on the host. One thread; others may have sums of their own, whose Partials are added up.
+/// Compile it without -ffast-math.
+class HostSum {
+ public:
+  /// Adds n floats or doubles.
+  template <class T>
+  void add(const T* x, std::size_t n) {
+    constexpr std::size_t elements = HostBlock<T>::elements, untried = 7;
+    std::size_t i = 0;
+    for (; n - i >= elements; i += elements) {
+      if (wide_ == 0 && HostBlock<T>::add(x + i, sum_)) continue;
+      wide_ = wide_ == 0 ? untried : wide_ - 1;  // neighbours of a wide block tend to be wide
+      add_to_bins(x + i, elements);
+    }
+    if (n - i >= few) add_to_bins(x + i, n - i);
+    else
+      for (; i < n; ++i) sum_.add(static_cast<double>(x[i]));
+  }
+
+  /// Likewise their squares. Each is the sum of two doubles: its rounded value, and what rounding left. Of floats, and
+  /// where exponents are in the middle of the range, these have no error.
+  template <class T>
+  void add_squares(const T* x, std::size_t n) {
+    constexpr std::size_t elements = HostBlock<double>::elements;
+    constexpr double least = sizeof(T) == 8 ? 0x1p-480 : 0, most = sizeof(T) == 8 ? 0x1p500 : 0x1p200;
+    std::size_t i = 0;
+    for (; n - i >= elements; i += elements) {
+      double square[elements], rest[elements];
+      bool fits = true;
+      for (std::size_t k = 0; k < elements; ++k) {
+        const auto value = static_cast<double>(x[i + k]), size = std::fabs(value);
+        fits = fits && (size == 0 || (size >= least && size <= most));  // not of NaN
+        square[k] = value * value;
+        rest[k] = sizeof(T) == 8 ? std::fma(value, value, -square[k]) : 0;
+      }
+      if (fits) {
+        add(square, elements);
+        if (sizeof(T) == 8) add(rest, elements);
+      } else {
+        for (std::size_t k = 0; k < elements; ++k) sum_.add_square(static_cast<double>(x[i + k]));
+      }
+    }
+    for (; i < n; ++i) sum_.add_square(static_cast<double>(x[i]));
+  }
+
+  /// What was added since the last call.
+  Partial take() {
+    empty_bins();
+    const Partial out = sum_;
+    sum_ = {};
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t few = 256;  // are added faster than bins are emptied
+
+  template <class T>
+  void add_to_bins(const T* x, std::size_t n) {
+    if (!bins_) bins_ = std::make_unique<HostBins>();
+    if (binned_ + n > HostBins::room) empty_bins();
+    for (std::size_t k = 0; k < n; ++k) bins_->add(static_cast<double>(x[k]));
+    binned_ += n;
+  }
+  void empty_bins() {
+    if (binned_ > 0) bins_->empty_into(sum_);
+    binned_ = 0;
+  }
+
+  Partial sum_;
+  std::unique_ptr<HostBins> bins_;  ///< from the first wide block on
+  std::size_t binned_ = 0;          ///< numbers in the bins
+  std::size_t wide_ = 0;            ///< so many blocks go to the bins untried
+};
+
+/// Adds n floats or doubles on the host, without rounding.
 template <class T>
 void add(Partial& sum, const T* x, std::size_t n) {
-  using Block = HostBlock<T>;
-  std::size_t i = 0;
-  for (; n - i >= Block::elements; i += Block::elements)
-    if (!Block::add(x + i, sum))
-      for (std::size_t k = 0; k < Block::elements; ++k) sum.add(static_cast<double>(x[i + k]));
-  for (; i < n; ++i) sum.add(static_cast<double>(x[i]));
+  HostSum all;
+  all.add(x, n);
+  sum += all.take();
 }
-
-/// Likewise their squares. Each is the sum of two doubles: its rounded value, and what rounding left. Of floats, and
-/// where exponents are in the middle of the range, these have no error.
+/// Likewise their squares.
 template <class T>
 void add_squares(Partial& sum, const T* x, std::size_t n) {
-  constexpr std::size_t elements = HostBlock<double>::elements;
-  constexpr double least = sizeof(T) == 8 ? 0x1p-480 : 0, most = sizeof(T) == 8 ? 0x1p500 : 0x1p200;
-  std::size_t i = 0;
-  for (; n - i >= elements; i += elements) {
-    double square[elements], rest[elements];
-    bool fits = true;
-    for (std::size_t k = 0; k < elements; ++k) {
-      const auto value = static_cast<double>(x[i + k]), size = std::fabs(value);
-      fits = fits && (size == 0 || (size >= least && size <= most));  // not of NaN
-      square[k] = value * value;
-      rest[k] = sizeof(T) == 8 ? std::fma(value, value, -square[k]) : 0;
-    }
-    Partial of_block;  // or of one half of it
-    fits = fits && HostBlock<double>::add(square, of_block) &&
-           (sizeof(T) < 8 || HostBlock<double>::add(rest, of_block));
-    if (fits) sum += of_block;
-    else
-      for (std::size_t k = 0; k < elements; ++k) sum.add_square(static_cast<double>(x[i + k]));
-  }
-  for (; i < n; ++i) sum.add_square(static_cast<double>(x[i]));
+  HostSum all;
+  all.add_squares(x, n);
+  sum += all.take();
 }
 
 }  // namespace reductio::tuned::exact

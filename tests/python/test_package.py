@@ -470,6 +470,82 @@ def test_a_function_is_sent_to_a_new_process(monkeypatch, tmp_path, capfd):
     assert "mine/sum" in capfd.readouterr().out
 
 
+def test_a_file_that_calls_reductio_while_it_is_loaded(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE + "reductio.verify(mine, tier='quick')\n")
+    code, out, error = python("-m", "reductio", "list", "./mine.py", cwd=tmp_path)
+    assert code == 1 and error.splitlines()[-1] == (
+        "reductio: plug-in './mine.py' cannot be loaded: ./mine.py calls reductio while it is loaded; put the call under "
+        'if __name__ == "__main__":')
+    code, out, error = python("mine.py", cwd=tmp_path)  # as a script it is right
+    assert code == 0 and "0 failed, 0 refused" in out, error
+
+
+def test_compare_raises_where_nothing_could_be_compared():
+    def fails(x, out, stream):
+        raise ValueError("always")
+    with pytest.raises(reductio.Error, match="nothing could be compared: mine/fails: failed, fails raised ValueError: always"):
+        reductio.compare("host/plain", declared(fails), show=False, **FEW)
+
+
+def test_an_interrupt_stays_one(monkeypatch):
+    from reductio import _program
+    waited = []
+    class Selector(_program.selectors.DefaultSelector):
+        def select(self, timeout=None):
+            if not waited:
+                waited.append(True)
+                raise KeyboardInterrupt
+            return super().select(timeout)
+    monkeypatch.setattr(_program.selectors, "DefaultSelector", Selector)
+    with pytest.raises(KeyboardInterrupt):
+        reductio.compare("host/plain", "host/unroll2", show=False, **{**FEW, "sizes": "2^24", "timeout": 60})
+
+
+def test_warnings_of_numpy_do_not_leak(capfd):
+    def overflows(x, out, stream):
+        np.multiply(np.float32(1e38), np.float32(1e38))
+        np.sum(x, out=out)
+    assert reductio.verify(declared(overflows), sizes="1000", quiet=True)
+    assert "RuntimeWarning" not in capfd.readouterr().err
+
+
+def test_a_declared_function_keeps_its_name_and_text():
+    import inspect
+    def documented(x, out, stream):
+        """Adds up."""
+    one = declared(documented)
+    assert (one.__name__, one.__doc__, one.__wrapped__) == ("documented", "Adds up.", documented)
+    assert str(inspect.signature(one)) == "(x, out, stream)" and one.named == "documented"
+
+
+def test_pandas_is_imported_when_a_table_is_made():
+    code, out, error = python("-c", "import reductio, sys; print('pandas' in sys.modules, 'numpy' in sys.modules)\n"
+                                    "import pydoc; print(len(pydoc.render_doc(reductio).splitlines()) < 1500)\n"
+                                    "print('pandas' in sys.modules, reductio.Table.__name__, reductio.__version__)")
+    assert code == 0 and out.splitlines()[:2] == ["False False", "True"], out + error
+    version = out.splitlines()[2].split()
+    assert version[:2] == ["False", "Table"]
+    has_cuda = "built without CUDA" not in python("--version", program=str(PACKAGE.parent / "bin" / "reductio"))[1]
+    assert version[2].endswith("+cpu") != has_cuda
+
+
+def test_a_notebook_shows_a_table_and_a_figure_once(monkeypatch, tmp_path):
+    shell = types.SimpleNamespace(execution_count=3)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    table = reductio.compare("host/plain", "host/unroll2", **FEW)
+    assert repr(table) == "<reductio.Table of 1 rows over host/plain>" and "t(base)/t" in str(table)  # its cell printed it
+    assert repr(table) in table._repr_html_().replace("&lt;", "<").replace("&gt;", ">")
+    shell.execution_count = 4
+    assert repr(table) == str(table) and "t(base)/t" in table._repr_html_()
+    assert repr(reductio.compare("host/plain", "host/unroll2", show=False, **FEW)).count("t(base)/t") == 1
+    assert "variant" in repr(reductio.Table([{"variant": "a"}]))  # made by hand
+    matplotlib = pytest.importorskip("matplotlib")
+    import matplotlib.pyplot as plt
+    plt.close("all")
+    monkeypatch.setattr(matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    assert table.plot(tmp_path / "speedup.png").axes and not plt.get_fignums()
+
+
 # ---- the command line ----
 
 def test_the_command_line_takes_files_of_python(tmp_path):
@@ -528,3 +604,19 @@ def test_help_reads_well():
     text = pydoc.plain(pydoc.render_doc(reductio, "%s"))
     for word in ("compare(base", "verify(*variants", "captured    False: the call waits or allocates", "sizes=\"2^10:2^28\""):
         assert word in text
+
+
+# ---- the wheel ----
+
+@pytest.mark.parametrize("cuda, nvcc, kind", [("ON", "/nvcc", ""), ("OFF", "/nvcc", "+cpu"), ("no", "/nvcc", "+cpu")])
+def test_the_two_kinds_of_wheel_have_names_that_differ(cuda, nvcc, kind, monkeypatch):
+    monkeypatch.syspath_prepend(str(SOURCE / "tools"))
+    import wheel_version
+    monkeypatch.setenv("REDUCTIO_CUDA", cuda)
+    monkeypatch.setenv("CUDACXX", nvcc)
+    number = wheel_version.dynamic_metadata("version").removesuffix("+cpu")
+    assert wheel_version.dynamic_metadata("version") == number + kind
+    assert reductio.__version__.removesuffix("+cpu") == number
+    monkeypatch.delenv("CUDACXX")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert wheel_version.version() == number + "+cpu"

@@ -1,11 +1,15 @@
 """Exact sums against an oracle that is not ours: Python's integers of any length, and its own rounding. What is summed here
 by exact::Partial has the bits of the GPU's and the simulated device's sums (exact_test.cpp)."""
 
+import array
 import math
 import os
+import pickle
 import random
 import struct
 import sys
+import threading
+import types
 from fractions import Fraction
 from pathlib import Path
 
@@ -172,14 +176,202 @@ def test_the_oracle_agrees_with_pythons_own_rounding():
     assert struct.pack("<f", rounded(Fraction(1, 3), *FORMATS[np.float32])) == np.float32(1 / 3).tobytes()
 
 
+def test_bins_of_wide_data_are_emptied_in_time():
+    """So many mantissas of ones go to one bin that it would overflow; the small numbers between make all blocks wide."""
+    x = np.full(2 ** 22 + 2 ** 13, np.nextafter(2.0, 1.0))
+    x[::1000] = 2.0 ** -900
+    small = len(x[::1000])
+    want = (len(x) - small) * Fraction(float(x[1])) + small * Fraction(2.0 ** -900)
+    for threads in (1, 3):
+        assert reductio.exact_sum(x, threads=threads) == rounded(want, *FORMATS[np.float64])
+        assert reductio.exact_sum(-x, threads=threads) == -rounded(want, *FORMATS[np.float64])
+
+
+def test_threads_change_no_bit():
+    x = np.array([math.ldexp(v, k % 1800 - 900) for k, v in enumerate(np.random.default_rng(2).uniform(-1, 1, 30000))])
+    assert {reductio.exact_sum(x, threads=threads) for threads in (None, 1, 2, 5)} == {math.fsum(x)}
+    many = [None] * 8
+    def add_up(i): many[i] = reductio.exact_sum(x)
+    running = [threading.Thread(target=add_up, args=(i,)) for i in range(8)]
+    [one.start() for one in running], [one.join() for one in running]
+    assert set(many) == {math.fsum(x)}
+
+
+def as_arrays():
+    values = np.random.default_rng(5).standard_normal((40, 30))
+    yield values, values
+    yield values[::-2, ::3], values[::-2, ::3]
+    yield values.T, values
+    yield values.astype(">f8"), values
+    yield np.broadcast_to(values[:, :1], (40, 30)), np.repeat(values[:, 0], 30)
+    yield values.tolist(), values
+    yield array.array("d", values[0]), values[0]
+    yield memoryview(values), values
+    yield np.frombuffer(b"x" + values.tobytes(), np.float64, offset=1), values
+    yield np.float64(2.5), np.array([2.5])
+    yield np.array(2.5, ">f8"), np.array([2.5])
+    yield 2.5, np.array([2.5])
+    many = np.random.default_rng(6).standard_normal((1 << 19, 2))
+    yield many[:, 1], many[:, 1]
+
+
+def test_whatever_numpy_takes_is_added_up():
+    for given, values in as_arrays():
+        want = math.fsum(np.ravel(values))
+        got = reductio.exact_sum(given)
+        assert got == want and got.dtype == np.float64, type(given)
+        assert reductio.exact_sum_of_squares(given) == oracle(np.ravel(values), 2), type(given)
+    for given in (np.float16(values[:99]), np.float32(values[:99]), np.float32(values[:99]).astype(">f4")):
+        got, wide = reductio.exact_sum(given), reductio.exact_sum(given, dtype="f64")
+        assert got.dtype == np.float32 and got == np.float32(oracle(np.float32(given)))
+        assert wide.dtype == np.float64 and wide == math.fsum(given.ravel())
+    pd = pytest.importorskip("pandas")
+    assert reductio.exact_sum(pd.Series([0.1] * 10)) == math.fsum([0.1] * 10)
+    assert reductio.exact_sum(pd.DataFrame({"a": [0.1, 2], "b": [3, 4]}), axis=0).tolist() == [2.1, 7]
+    class OverDlpack:
+        __dlpack__, __dlpack_device__ = values.__dlpack__, values.__dlpack_device__
+    assert reductio.exact_sum(OverDlpack()) == math.fsum(values.ravel())
+
+
+def test_integers_and_bool_are_not_rounded():
+    for type in (np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64):
+        low, high = np.iinfo(type).min, np.iinfo(type).max
+        x = np.array([low, high, high, high - 1, 3] * 1000, type)
+        total, squares = sum(map(int, x)), sum(int(v) ** 2 for v in x)
+        assert reductio.exact_sum(x) == total and reductio.exact_sum_of_squares(x) == squares, type
+        assert list(reductio.exact_moments(x)) == [total, squares] and isinstance(reductio.exact_sum(x), int)
+        assert reductio.exact_sum(x, dtype="f64") == float(total)
+        assert reductio.exact_moments(x.reshape(5, 1000), axis=0).tolist()[0] == [sum(map(int, c)) for c in x.reshape(5, -1).T]
+    assert reductio.exact_sum([True, True, False]) == 2 and reductio.exact_sum([]) == 0
+    assert reductio.exact_sum([2 ** 70, -1]) == 2 ** 70 - 1
+    assert reductio.exact_sum([2 ** 53 + 1, -2.0 ** 53]) == 1  # as numpy's doubles they add up to 0
+
+
+@pytest.mark.parametrize("type", FORMATS)
+def test_axes(type):
+    x = np.random.default_rng(1).standard_normal((5, 7, 1200)).astype(type)
+    for axis in (0, 1, 2, -1, (0, 2), (2, 0), (0, 1, 2), ()):
+        got, moved = reductio.exact_sum(x, axis=axis), np.sum(x, axis=axis)
+        assert got.shape == moved.shape and got.dtype == type, axis
+        assert np.allclose(got, moved, rtol=1e-3, atol=1e-3), axis
+    for i in range(5):
+        assert reductio.exact_sum(x, axis=(1, 2))[i] == reductio.exact_sum(x[i])
+        assert np.array_equal(reductio.exact_moments(x, axis=(1, 2))[:, i], reductio.exact_moments(x[i]))
+    assert reductio.exact_sum(np.zeros((3, 0), type), axis=1).tolist() == [0, 0, 0]
+    assert reductio.exact_sum(np.zeros((0, 3), type), axis=1).tolist() == []
+    with pytest.raises(ValueError, match="axis 3 is out of bounds"):
+        reductio.exact_sum(x, axis=3)
+
+
+def test_masked_elements_are_left_out():
+    x = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+    assert reductio.exact_sum(x) == 4 and reductio.exact_sum_of_squares(x) == 10
+    assert reductio.exact_moments(x).tolist() == [4, 10] and reductio.Partial(x).round() == 4
+    assert reductio.exact_sum(np.ma.array([-0.0, np.nan], mask=[0, 1])).tobytes() == np.float64(-0.0).tobytes()
+    assert reductio.exact_sum(np.ma.array([1, 2, 3], mask=[0, 0, 1])) == 3 and reductio.exact_sum(np.ma.array([1.5, 2])) == 3.5
+    table = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [1, 1]])
+    assert reductio.exact_sum(table.T) == 1 and reductio.exact_sum(table, axis=0).tolist() == [1, None]
+    assert reductio.exact_sum(table, axis=1).tolist() == [1, None] and reductio.exact_sum(table[1]) is np.ma.masked
+
+
+def test_missing_values_are_refused():
+    pd = pytest.importorskip("pandas")
+    for x in (pd.Series([1, None], dtype="Int64"), pd.Series([1.5, None], dtype="Float64"), pd.Series([True, None]),
+              pd.array([1, None], dtype="Int8"), pd.DataFrame({"a": [1, 2], "b": pd.array([1, None], "Int64")}),
+              types.SimpleNamespace(null_count=1), types.SimpleNamespace(null_count=lambda: 1)):
+        for function in (reductio.exact_sum, reductio.exact_moments, reductio.Partial):
+            with pytest.raises(reductio.Error, match=r"^1 of the values are missing; leave them out, as by x.dropna\(\)"):
+                function(x)
+    for dtype in ("Int64", "boolean"):
+        assert reductio.exact_sum(pd.Series([1, 1], dtype=dtype)) == 2
+    assert np.isnan(reductio.exact_sum(pd.Series([1.0, np.nan])))  # a number of IEEE's, and so told
+    Masked = type("Masked", (np.ndarray,), {"mask": np.array([True])})
+    with pytest.raises(reductio.Error, match="a Masked has a mask, which is read of numpy.ma alone"):
+        reductio.exact_sum(np.ones(1).view(Masked))
+    with pytest.raises(reductio.Error, match="column 'a' has integers that float64 does not hold beside the other columns"):
+        reductio.exact_sum(pd.DataFrame({"a": [2 ** 53 + 1], "b": [0.5]}))
+
+
+class FakeTensor:
+    """What reductio asks of a tensor of PyTorch, which may not be installed."""
+    requires_grad, is_nested = False, False
+    layout = "torch.strided"
+
+    def __init__(self, values, device="cpu"):
+        self.values, self.device, self.dtype = values, types.SimpleNamespace(type=device), "torch.float64"
+
+    def data_ptr(self): return self.values.ctypes.data
+    def is_neg(self): return False
+    def __array__(self, dtype=None, copy=None): return self.values
+
+
+FakeTensor.__module__ = "torch"
+
+
+def test_tensors_on_the_cpu(monkeypatch):
+    given = FakeTensor(np.array([0.1, 0.2, 0.3]))
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(as_tensor=lambda x: ("tensor", x)))
+    assert reductio.exact_sum(given) == ("tensor", math.fsum(given.values))
+    kind, moments = reductio.exact_moments(given)
+    assert kind == "tensor" and moments.shape == (2,)
+    halves = FakeTensor(np.array([1.5]))
+    halves.dtype, halves.float = "torch.bfloat16", lambda: FakeTensor(np.float32([1.5]))
+    assert reductio.exact_sum(halves)[1].dtype == np.float32
+    for change, said in ((dict(requires_grad=True), r"requires a gradient, which reductio does not record; x.detach\(\)"),
+                         (dict(is_neg=lambda: True), r"a negated view of memory; x.resolve_neg\(\) is not"),
+                         (dict(layout="torch.sparse_coo"), r"not of strided memory but torch.sparse_coo; x.to_dense\(\)"),
+                         (dict(get_mask=None), "the tensor has a mask, which is not read"),
+                         (dict(device=types.SimpleNamespace(type="meta")), r"exact_sum takes those of CUDA and the CPU")):
+        tensor = FakeTensor(np.ones(3))
+        vars(tensor).update(change)
+        with pytest.raises(reductio.Error, match=said):
+            reductio.exact_sum(tensor)
+
+
+def test_partial_sums():
+    x = np.array([math.ldexp(v, k % 200 - 100) for k, v in enumerate(np.random.default_rng(3).uniform(-1, 1, 5000))])
+    parts = [reductio.Partial(share) for share in np.array_split(x, 7)]
+    sent = [pickle.loads(pickle.dumps(part)) for part in parts]
+    assert sum(sent).round() == parts[0].merge(sum(parts[1:])).round() == math.fsum(x) == float(sum(sent))
+    assert sum(sent).round("f32") == np.float32(oracle(x)) and sum(sent).round("f32").dtype == np.float32
+    both = np.frombuffer(bytes(sent[0]), np.int64) + np.frombuffer(bytes(sent[1]), np.int64)  # as MPI adds them up
+    assert reductio.Partial.from_bytes(both.tobytes()).round() == (sent[0] + sent[1]).round()
+    squares = reductio.Partial().add_squares(x[:50])
+    squares += reductio.Partial().add_squares(x[50:], threads=2)
+    assert squares.round() == oracle(x, 2)
+    mixed = reductio.Partial([2 ** 100, 1]).add(np.array([-2.0 ** 100])).add(np.array([3], np.int8)).add(np.float16(0.5))
+    assert mixed.round() == 4.5 and repr(mixed) == "<reductio.Partial of 4.5>"
+    assert reductio.Partial().add_squares([-2 ** 63]).round() == 2.0 ** 126
+    assert str(reductio.Partial([-0.0]).round()) == "-0.0" and str(reductio.Partial([-0.0]).add([0]).round()) == "0.0"
+    with pytest.raises(reductio.Error, match="rounded to f32 or f64, not to int8"):
+        mixed.round("int8")
+    with pytest.raises(reductio.Error, match="a Partial has 768 bytes, not 3"):
+        reductio.Partial.from_bytes(b"abc")
+    with pytest.raises(TypeError):
+        mixed + 1
+    with pytest.raises(reductio.Error, match="an integer of 1201 bits is beyond"):
+        reductio.Partial([2 ** 1200])
+
+
 def test_other_arrays_are_declined():
-    for x, why in ((np.zeros(3, np.int32), "exact_sum takes f32 and f64; the array has int32"),
-                   (np.zeros((4, 4))[:, 1], "the array is not contiguous"), ([1.0], "a list is no array")):
+    takes = "takes floats of 16, 32 and 64 bits, integers and bool; the array has"
+    for x, why in ((np.zeros(3, complex), f"exact_sum {takes} complex128; add up x.real and x.imag"),
+                   (["a"], f"exact_sum {takes} <U1"), ([1.0, None], "takes numbers; the array holds a NoneType"),
+                   (np.zeros(3, np.longdouble), takes), (np.zeros(3, "M8[s]"), takes), (iter([1.0]), "as numpy.asarray sees a"),
+                   ([[1.0], [2.0, 3.0]], "exact_sum cannot read a list as an array: .*inhomogeneous")):
         with pytest.raises(reductio.Error, match=why):
             reductio.exact_sum(x)
     with pytest.raises(reductio.Error, match="exact_sum of an array in host memory .* takes no out= and no stream="):
         reductio.exact_sum(np.zeros(3), np.zeros(1))
-    with pytest.raises(reductio.Error, match="exact_moments takes f32 and f64; the array has int32"):
-        reductio.exact_moments(np.zeros(3, np.int32))
     with pytest.raises(reductio.Error, match="exact_moments of an array in host memory .* takes no out="):
         reductio.exact_moments(np.zeros(3), stream=1)
+
+
+def test_arrays_on_a_gpu_with_a_mask_are_declined():
+    on_gpu = dict(typestr="<f8", shape=(8,), strides=None, data=(256, False), version=3)
+    x = types.SimpleNamespace(__cuda_array_interface__={**on_gpu, "mask": object()})
+    for function in (reductio.sum, reductio.exact_sum, reductio.exact_moments):
+        with pytest.raises(reductio.Error, match="the array has a mask of missing values, which is not read"):
+            function(x)
+    with pytest.raises(reductio.Error, match="exact_sum of an array in GPU memory adds up all of it; it takes no axis="):
+        reductio.exact_sum(types.SimpleNamespace(__cuda_array_interface__=on_gpu), axis=0)

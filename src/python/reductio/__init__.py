@@ -24,17 +24,30 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable
 
 from ._arrays import Array, Stream
+from ._exact import Partial
 from ._library import Error
 from ._program import call as _call, split as _split, words_of as _words_of
 from ._sum import exact_moments, exact_sum, exact_sum_of_squares, sum
-from ._table import Table, read as _read
 from ._variants import Variant, variant
 
-__all__ = ["Array", "Error", "Stream", "Table", "Variant", "compare", "exact_moments", "exact_sum", "exact_sum_of_squares",
+__all__ = ["Array", "Error", "Partial", "Stream", "Variant", "compare", "exact_moments", "exact_sum", "exact_sum_of_squares",
            "run", "sum", "variant", "verify"]
+
+if TYPE_CHECKING:
+    from ._table import Table
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Table":  # a DataFrame, and pandas is imported when one is needed
+        from ._table import Table
+        return Table
+    if name == "__version__":
+        from ._library import library
+        return library().reductio_version().decode()
+    raise AttributeError(f"module 'reductio' has no attribute '{name}'")
 
 
 def verify(*variants: "Variant | str", quiet: bool = False, **options: Any) -> bool:
@@ -64,7 +77,10 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
     cache="warm", until_decided=True, max_samples=48. `show`: whether to print the table.
 
     With a function in Python the ways of timing are `replay`, its kernels alone, and `end_to_end`, each call from
-    Python until the result is in host memory. Returns a Table. Raises Error if nothing could be compared."""
+    Python until the result is in host memory. Returns a Table: a pandas DataFrame if pandas is installed, else a list of
+    dictionaries, with plot(). Columns, among others: `variant`, `element_type`, `n`, `timing_mode`, `base_time_s` and
+    `time_s` (medians), `ratio` (how many times as fast as the base), `ratio_low`, `ratio_high`, `verdict`, and `reason`
+    where there is no ratio. Raises Error if nothing could be compared."""
     ids, functions = _split([base, *variants])
     with tempfile.TemporaryDirectory(prefix="reductio-") as folder:
         file, printed = os.path.join(folder, "comparison.json"), _Tee(sys.stdout if show else None)
@@ -72,7 +88,12 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
             _call(["compare", *ids, f"--json-to={file}", *_words_of(options)], functions)
         if not os.path.exists(file):
             raise Error("nothing was compared")
-        return _read(file, printed.getvalue().rstrip("\n"))
+        from ._table import read
+        table = read(file, printed.getvalue().rstrip("\n"), shown=show)
+    reasons = [row["reason"] for row in table.rows() if row["ratio"] is None]
+    if len(reasons) == len(table.rows()):
+        raise Error("nothing could be compared" + (f": {reasons[0]}" if reasons else ""))
+    return table
 
 
 def run(*experiments: str, variants: Iterable["Variant | str"] | None = None, out: "str | Path" = "out/results",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_uint32, c_uint64, c_void_p
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64,
+                    c_void_p)
 from pathlib import Path
 
 PLUGIN_VERSION = 1
@@ -79,6 +80,7 @@ def library() -> ctypes.CDLL:
     except OSError as error:
         raise Error(f"cannot load {file}: {error}") from None
     loaded.reductio_main.argtypes = [c_int, POINTER(c_char_p), POINTER(c_char_p)]
+    loaded.reductio_version.restype = c_char_p
     loaded.reductio_has.argtypes = [c_char_p]
     loaded.reductio_add.argtypes = [POINTER(TableOfVariants), c_char_p, Load, c_int]
     loaded.reductio_add.restype = c_char_p
@@ -88,8 +90,15 @@ def library() -> ctypes.CDLL:
                   loaded.reductio_exact_moments):
         total.argtypes = [c_uint32, c_void_p, c_uint64, c_void_p, c_void_p]
         total.restype = c_char_p
-    loaded.reductio_exact_on_host.argtypes = [c_void_p, c_uint64, c_uint32, *2 * [POINTER(ctypes.c_double)]]
-    loaded.reductio_exact_on_host.restype = None
+    double, words = POINTER(c_double), POINTER(c_int64)
+    loaded.reductio_exact_rows.argtypes = [c_void_p, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32, double, double]
+    loaded.reductio_exact_rows.restype = c_char_p
+    loaded.reductio_exact_add.argtypes = [words, c_void_p, c_uint64, c_uint32, c_int, c_uint32]
+    loaded.reductio_exact_add.restype = c_char_p
+    loaded.reductio_exact_merge.argtypes = [words, words]
+    loaded.reductio_exact_merge.restype = None
+    loaded.reductio_exact_rounded.argtypes = [words, c_uint32]
+    loaded.reductio_exact_rounded.restype = c_double
     _library = loaded
     return loaded
 

@@ -10,6 +10,7 @@ MARKERS = "os^Dv*PX"
 def speedups(rows: list[dict], confidence: float):
     """Speedup over the base against n: a panel for each type and way of timing, a line for each variant, its interval
     shaded. Rows without a ratio are left out."""
+    import matplotlib
     import matplotlib.pyplot as plt
     from matplotlib.ticker import FuncFormatter, LogLocator
 
@@ -45,4 +46,6 @@ def speedups(rows: list[dict], confidence: float):
         ax.grid(True, color="0.9")
     axes[-1, 0].set_xlabel("n (elements)")
     axes[0, 0].legend(loc="upper left", bbox_to_anchor=(1.01, 1))
+    if "inline" in matplotlib.get_backend():
+        plt.close(figure)  # a notebook shows the value of a cell, and would show an open figure once more
     return figure

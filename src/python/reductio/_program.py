@@ -20,6 +20,9 @@ def call(words: Sequence[str], variants: Sequence[_variants.Variant]) -> int:
     sys.stdout and sys.stderr. Returns the exit code of a run that has ended; raises Error with what was wrong with the
     request."""
     library()  # what is wrong with it is told here
+    if _variants.loading():
+        raise Error(f"{_variants.loading()} calls reductio while it is loaded; put the call under "
+                    "if __name__ == \"__main__\":")
     if _arrays.cuda_has_started():
         return _Child(_spawned(list(words), list(variants))).wait()
     return _Child(_forked(list(words), list(variants))).wait()
@@ -114,7 +117,7 @@ class _Child:
 
     def wait(self) -> int:
         """Passes its output on until it ends. An interrupt is the program's to act upon."""
-        selector, said = selectors.DefaultSelector(), b""
+        selector, said, interrupted = selectors.DefaultSelector(), b"", False
         for fd in (self.last, self.out, self.err):
             selector.register(fd, selectors.EVENT_READ)
         while selector.get_map():
@@ -131,11 +134,14 @@ class _Child:
                         stream.write(read.decode(errors="replace"))
                         stream.flush()
             except KeyboardInterrupt:
+                interrupted = True
                 try:
                     os.kill(self.pid, signal.SIGINT)  # in a notebook it is sent to the kernel alone
                 except ProcessLookupError:
                     pass
         _, status = os.waitpid(self.pid, 0)
+        if interrupted:
+            raise KeyboardInterrupt  # what was measured until then is kept, as the command line keeps it
         if os.WIFSIGNALED(status):
             raise Error(f"the process that ran this was ended by signal {os.WTERMSIG(status)}")
         error = said.decode(errors="replace").strip()

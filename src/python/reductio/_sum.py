@@ -1,9 +1,8 @@
 """reductio.sum, exact_sum, exact_sum_of_squares and exact_moments: our own sums of arrays of torch, CuPy and whatever
-else has __cuda_array_interface__; exact sums of numpy's, too."""
+else has __cuda_array_interface__; exact sums of what is in host memory, too (_exact.py)."""
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from typing import Any
 
@@ -24,49 +23,49 @@ def sum(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
     return _summed("reductio_sum", TYPES, x, out, stream)
 
 
-def exact_sum(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
-    """The real sum of all elements of `x`, f32 or f64, rounded once: the same bits on every GPU and CPU, in any order.
+def exact_sum(x: Any, out: Any = None, *, axis: Any = None, dtype: Any = None, threads: int | None = None,
+              stream: int | None = None) -> Any:
+    """The real sum of all elements of `x`, rounded once: the same bits on every GPU and CPU, in any order.
 
-    Arguments and result are those of `sum`. `x` may also be a contiguous array of numpy; then a number of its type
-    returns, added up by one thread, and there is no `out` and no stream."""
-    return _exact("exact_sum", x, out, stream)
+    In GPU memory `x` has f32 or f64; arguments and result are those of `sum`. In host memory `x` is what numpy.asarray
+    takes, with any strides and byte order:
+
+    x        floats of 16, 32 or 64 bits, integers or bool: arrays, lists, Series, tensors, numbers. Elements that a mask
+             of numpy.ma hides are left out; missing values (NA, None) are refused
+    axis     the axis to add up along, or several; by default all
+    dtype    what to round to, "f32" or "f64"; by default f64, of f16 and f32 an f32. Integers are not rounded then: the
+             result is Python's integer, with axis= an array of them
+    threads  by default as many as pay
+
+    Returns a number of numpy, with axis= an array; of torch's `x` a tensor."""
+    return _exact("exact_sum", x, out, axis, dtype, threads, stream)
 
 
-def exact_sum_of_squares(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
+def exact_sum_of_squares(x: Any, out: Any = None, *, axis: Any = None, dtype: Any = None, threads: int | None = None,
+                         stream: int | None = None) -> Any:
     """The same of the squares, none of which is rounded before it is added."""
-    return _exact("exact_sum_of_squares", x, out, stream)
+    return _exact("exact_sum_of_squares", x, out, axis, dtype, threads, stream)
 
 
-def exact_moments(x: Any, out: Any = None, *, stream: int | None = None) -> Any:
+def exact_moments(x: Any, out: Any = None, *, axis: Any = None, dtype: Any = None, threads: int | None = None,
+                  stream: int | None = None) -> Any:
     """Both, the exact sum and the exact sum of squares, from one read of `x`: an array of two, of shape (2,).
 
         total, squares = reductio.exact_moments(x)
 
-    `out`, if given, has two elements. Of numpy's `x` an array of numpy returns."""
-    return _exact("exact_moments", x, out, stream)
+    `out`, if given, has two elements. With axis= the result is two arrays in one."""
+    return _exact("exact_moments", x, out, axis, dtype, threads, stream)
 
 
-def _exact(function: str, x: Any, out: Any, stream: int | None) -> Any:
-    if hasattr(x, "__array_interface__") and not hasattr(x, "__cuda_array_interface__"):
-        if out is not None or stream is not None:
-            raise Error(f"{function} of an array in host memory returns its result; it takes no out= and no stream=")
-        type = _arrays.NAMES.get(str(x.dtype))
-        if type not in EXACT:
-            raise Error(f"{function} takes f32 and f64; the array has {x.dtype}")
-        if not x.flags.c_contiguous:
-            raise Error("the array is not contiguous; x.copy() is")
-        return _on_host(function, x)
-    return _summed(f"reductio_{function}", EXACT, x, out, stream)
-
-
-def _on_host(function: str, x: Any) -> Any:
-    total, squares = ctypes.c_double(), ctypes.c_double()
-    wanted = [None if function == without else ctypes.byref(one)
-              for one, without in ((total, "exact_sum_of_squares"), (squares, "exact_sum"))]
-    library().reductio_exact_on_host(x.ctypes.data, x.size, x.itemsize, *wanted)
-    if function == "exact_moments":
-        return sys.modules["numpy"].array([total.value, squares.value], x.dtype)
-    return x.dtype.type((total if wanted[0] else squares).value)
+def _exact(function: str, x: Any, out: Any, axis: Any, dtype: Any, threads: int | None, stream: int | None) -> Any:
+    if _arrays.is_on_gpu(x):
+        if axis is not None or dtype is not None or threads is not None:
+            raise Error(f"{function} of an array in GPU memory adds up all of it; it takes no axis=, dtype= and threads=")
+        return _summed(f"reductio_{function}", EXACT, x, out, stream)
+    if out is not None or stream is not None:
+        raise Error(f"{function} of an array in host memory returns its result; it takes no out= and no stream=")
+    from ._exact import exact
+    return exact(function, x, axis, dtype, threads)
 
 
 EXACT = ("f32", "f64")
@@ -76,7 +75,7 @@ def _summed(function: str, types, x: Any, out: Any, stream: int | None) -> Any:
     type, pointer, n, device = _arrays.described(x)
     if type not in types:
         raise Error(f"{function.removeprefix('reductio_')} takes {' and '.join(types)}; the array has {type}")
-    owner = x.__class__.__module__.split(".")[0]
+    owner = "torch" if _arrays.is_torch(x) else x.__class__.__module__.split(".")[0]
     result_type = RESULTS.get(type, type)
     shape = (2,) if function == "reductio_exact_moments" else ()
     if stream is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -47,6 +48,9 @@ class Variant:
     longest_chain: Callable[[Any], int] | None = None
     peer: bool = False   # the package's own
     ready: bool = False  # its file has run
+
+    def __post_init__(self):
+        functools.update_wrapper(self, self.function)  # help, signature and name are the function's
 
     def __call__(self, *args, **kwargs):
         return self.function(*args, **kwargs)
@@ -228,8 +232,7 @@ class Plan:
             if not callable(self.function):
                 raise TypeError(f"{v.named} returned a {type(self.function).__name__}, not the function to call")
         if self.keywords:
-            from functools import partial
-            self.function = partial(self.function, **self.keywords)
+            self.function = functools.partial(self.function, **self.keywords)
         self.bound: dict = {}
         self.copies: dict[int, int] = {}  # by an input that does not lie as the library needs it: where it is copied to
         self.warm: set[int] = set()
@@ -532,6 +535,14 @@ def _run_peer(v: Variant) -> None:
         _into = before
 
 
+_loading: list[str] = []
+
+
+def loading() -> str:
+    """The user's file whose top level runs now, at the program's wish; or nothing."""
+    return _loading[-1] if _loading else ""
+
+
 def _run_file(file: str, name: str) -> None:
     spec = importlib.util.spec_from_file_location(name, file)
     module = importlib.util.module_from_spec(spec)
@@ -545,7 +556,11 @@ def run_file(file: str) -> None:
     folder = os.path.dirname(os.path.abspath(file))
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    _run_file(file, os.path.splitext(os.path.basename(file))[0])
+    _loading.append(file)
+    try:
+        _run_file(file, os.path.splitext(os.path.basename(file))[0])
+    finally:
+        _loading.pop()
     if _arrays.cuda_has_started():
         raise Error("it starts CUDA while it is loaded, so that passes cannot be forked; use CUDA within functions alone")
     add_to_program(v for id, v in _registered.items() if before.get(id) is not v)
