@@ -8,8 +8,6 @@
 namespace reductio::sim_tests {
 namespace {
 
-using sim::Access;
-using sim::MemoryOrder;
 using sim::Scope;
 
 class SimOrder : public InEachOrder {};
@@ -28,27 +26,24 @@ template <class Pointer>
 __device__ void set(Pointer flag, By by) {
   switch (by) {
     case By::counter: atomicAdd(flag, 1u); return;
-    case By::relaxed:
-      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::relaxed, Scope::gpu, {__FILE__, __LINE__}) = 1;
-      return;
-    case By::block_scope:
-      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::relaxed, Scope::block, {__FILE__, __LINE__}) = 1;
-      return;
-    case By::release_acquire:
-      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::release, Scope::gpu, {__FILE__, __LINE__}) = 1;
-      return;
+    case By::relaxed: store_relaxed(flag, 1u); return;
+    case By::block_scope: store_relaxed<Scope::block>(flag, 1u); return;
+    case By::release_acquire: store_release(flag, 1u); return;
   }
 }
 template <class Pointer>
 __device__ void wait_for(Pointer flag, By by, unsigned value = 1) {
-  const Scope scope = by == By::block_scope ? Scope::block : Scope::gpu;
-  const MemoryOrder order = by == By::release_acquire ? MemoryOrder::acquire : MemoryOrder::relaxed;
-  if (by == By::counter)
-    while (atomicAdd(flag, 0u) < value) {
+  const auto load = [&] {
+    switch (by) {
+      case By::counter: return atomicAdd(flag, 0u);
+      case By::relaxed: return load_relaxed(flag);
+      case By::block_scope: return load_relaxed<Scope::block>(flag);
+      case By::release_acquire: return load_acquire(flag);
     }
-  else
-    while (*sim::atomic_access<Access::atomic_read>(flag, order, scope, {__FILE__, __LINE__}) < value) {
-    }
+    return value;
+  };
+  while (load() < value) {
+  }
 }
 
 struct Passing {
@@ -212,7 +207,7 @@ __global__ void counted(unsigned* data, unsigned* counter, unsigned* out,
     atomicAdd(counter, 1u);
   } else if (b == 1) {
     wait_for(counter, By::relaxed, 1);
-    if (overwrite) *sim::atomic_access<Access::atomic_store>(counter, MemoryOrder::relaxed, Scope::gpu, {}) = 2;
+    if (overwrite) store_relaxed(counter, 2u);
     else atomicAdd(counter, 1u);
   } else {
     wait_for(counter, By::relaxed, 2);
@@ -497,7 +492,7 @@ __global__ void pass_by_volatile(volatile unsigned* data, volatile unsigned* fla
 TEST_P(SimOrder, VolatileIsPlain) {
   const auto flag = zeros<unsigned>(1);
   const Buffer<unsigned> data(1), out(1);
-  volatile unsigned* const d = data.ptr(), f = flag.ptr();
+  volatile unsigned *const d = data.ptr(), *const f = flag.ptr();
   EXPECT_EQ(fault_of<pass_by_volatile>(2, 1, 0, d, f, out.ptr()).kind, FaultKind::race);
 }
 

@@ -19,7 +19,7 @@ TEST_F(SimStreams, NothingRunsUntilSomebodyWaits) {
   const Buffer<unsigned> out(32);
   launch<write_index>({1, 32, 0, {}}, out.ptr());
   const Stream other = device->create_stream();
-  EXPECT_EQ(read(reinterpret_cast<void*>(out.ptr().address()), 32, other), std::vector<unsigned>(32, 0xffffffffu));
+  EXPECT_EQ(read(out.ptr(), 32, other), std::vector<unsigned>(32, 0xffffffffu));
   device->synchronize({});
   EXPECT_EQ(on_host(out)[31], 31u);
   device->destroy_stream(other);
