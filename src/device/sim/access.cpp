@@ -235,11 +235,12 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     const Accesses& a = record->writes;
     const std::uint32_t lanes = unordered(a, t, here);
     if (!lanes) return;
-    if (t.kind != Access::write || a.serial != b.serial) fail_race(a, lanes, "wrote", t, here);
+    if (t.kind != Access::write) fail_race(a, lanes, "wrote", t, here);
     // CUDA: of the lanes of a warp that write to one place by one instruction one is the last, which one is not said.
     if (unordered_store.pending) return;  // of another word of the same store
     unordered_store.pending = true;
-    unordered_store.same_line = a.thread / warp_size == here.thread / warp_size && a.site == t.site;
+    unordered_store.same_line =
+        a.serial == b.serial && a.thread / warp_size == here.thread / warp_size && a.site == t.site;
     unordered_store.touch = t;
     unordered_store.other = a;
     unordered_store.lanes = lanes;
