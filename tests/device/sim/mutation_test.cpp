@@ -15,8 +15,7 @@ using sim::Synchronization;
 
 constexpr int before = __LINE__;
 __global__ void passes_on(unsigned* out, unsigned* count) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  unsigned* s = reinterpret_cast<unsigned*>(raw);
+  extern __shared__ unsigned s[];
   if (threadIdx.x == 0) s[0] = 1;
   __syncwarp();  // before + 4
   if (threadIdx.x == 1) s[1] = s[0] + 1;

@@ -77,7 +77,7 @@ Fault fault_of_passing(Passing p) {
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.block, 1u) << f.what();
   EXPECT_TRUE(says(f,
-                   "reads element 0 of a view of 1 elements in global memory, which block 0, thread 0 wrote in this "
+                   "reads element 0 of 1 elements in global memory, which block 0, thread 0 wrote in this "
                    "launch (tests/device/sim/order_test.cpp:"))
       << f.what();
   return f;
@@ -543,7 +543,8 @@ TEST_P(SimOrder, FlagsCountInsideABlock) {
     EXPECT_TRUE(says(f, "which thread 0 wrote (tests/device/sim/order_test.cpp:")) << f.what();
     f = fault_of<flag_in_shared>(1, 64, 8, out.ptr(), p);
     EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-    EXPECT_TRUE(says(f, "byte 0 of shared memory, which thread 0 wrote (tests/device/sim/order_test.cpp:")) << f.what();
+    EXPECT_TRUE(says(f, "byte 0 of the block's shared memory, which the launch made 8 bytes, which thread 0 wrote (tests/device/sim/"
+                        "order_test.cpp:")) << f.what();
   }
 }
 
@@ -627,7 +628,7 @@ TEST_P(SimOrder, ConflictsBetweenBlocks) {
       }
       const Fault f = fault_of<two_blocks>(2, 1, 0, p.ptr(), out.ptr(), first, second);
       EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-      EXPECT_TRUE(says(f, "element 2 of a view of 3 elements in global memory, which block ")) << f.what();
+      EXPECT_TRUE(says(f, "element 2 of 3 elements in global memory, which block ")) << f.what();
       EXPECT_TRUE(says(f, "thread 0 wrote") || says(f, "thread 0 read") || says(f, "thread 0 updated atomically"))
           << f.what();
       EXPECT_GT(f.line, 0);
@@ -647,7 +648,7 @@ TEST_P(SimOrder, AReadThroughAPointerToConstIsHeldAgainstALaterWrite) {
   EXPECT_EQ(f.kind, FaultKind::race);
   if (GetParam() == Order::reverse) {
     EXPECT_TRUE(
-        says(f, "writes element 0 of a view of 1 elements in global memory, which threads of several warps read"))
+        says(f, "writes element 0 of 1 elements in global memory, which threads of several warps read"))
         << f.what();
   }
 }
@@ -726,7 +727,7 @@ TEST(SimOrderForward, AMessageInFull) {
   EXPECT_EQ(
       std::string(f.what()),
       "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
-          ": reads element 0 of a view of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
+          ": reads element 0 of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
           line(0) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" + line(1) +
           ")");
 }

@@ -105,19 +105,17 @@ TEST_P(SimWaits, ForSeveralWordsInTurn) {
   EXPECT_EQ(f.kind, FaultKind::endless_wait) << f.what();
 }
 
-int line_of_poll = 0;
-
 __global__ void wait_for_flag(unsigned* flag, unsigned* out, unsigned producer_sets) {
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) {
     if (producer_sets) store_release(flag, 1u);
   } else {
-    line_of_poll = __LINE__ + 1;
     while (load_acquire(flag) == 0) {
     }
     out[blockIdx.x] = 1;
   }
 }
+constexpr int line_of_poll = __LINE__ - 5;
 
 TEST_P(SimWaits, LostWakeUpBetweenBlocks) {
   const auto flag = zeros<unsigned>(1);

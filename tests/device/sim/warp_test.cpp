@@ -41,13 +41,11 @@ TEST_P(SimWarps, Shuffles) {
   }
 }
 
-int line_of_shuffle = 0;
-
 __global__ void small_block(float* out) {
   const float mine = static_cast<float>(threadIdx.x);
-  line_of_shuffle = __LINE__ + 1;
   out[threadIdx.x] = __shfl_down_sync(0xffffffffu, mine, 4);
 }
+constexpr int line_of_shuffle = __LINE__ - 2;
 
 TEST_P(SimWarps, LanesThatTheBlockLacksGiveNoValue) {
   const Buffer<float> out(8);
@@ -158,7 +156,7 @@ TEST_P(SimWarps, MissingWarpBarrierInGlobalMemory) {
   const Fault f = fault_of<last_warp_in_global<false>>(1, 64, 0, data.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.kernel, "last_warp_in_global<false>");
-  EXPECT_TRUE(says(f, "of a view of 64 elements in global memory")) << f.what();
+  EXPECT_TRUE(says(f, "of 64 elements in global memory")) << f.what();
   const auto again = counting(64);
   run<last_warp_in_global<true>>(1, 64, 0, again.ptr());
   EXPECT_EQ(on_host(again)[0], 31u * 32 / 2);
