@@ -87,8 +87,8 @@ TEST_F(SimBackend, WhatHostCodeAsksForInVainNamesItsLine) {
       ask();
       ADD_FAILURE() << "no fault: " << what;
     } catch (const Fault& f) {
-      const std::string said = f.what(), wanted =
-          what + " at tests/device/sim/backend_test.cpp:" + std::to_string(line) + ": ";
+      const std::string said = f.what(),
+                        wanted = what + " at tests/device/sim/backend_test.cpp:" + std::to_string(line) + ": ";
       EXPECT_NE(said.find(wanted), std::string::npos) << said << "\nwanted: " << wanted;
     }
   };

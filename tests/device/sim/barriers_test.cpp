@@ -108,7 +108,11 @@ TEST_P(SimBarriers, DivergentBarrier) {
 
 __global__ void divergent_kind() {
   // One line, two barriers of different kinds.
-  if (threadIdx.x % 2) { __syncthreads(); } else { __syncthreads_or(1); }
+  if (threadIdx.x % 2) {
+    __syncthreads();
+  } else {
+    __syncthreads_or(1);
+  }
 }
 
 TEST_P(SimBarriers, BarriersOfTwoKinds) {

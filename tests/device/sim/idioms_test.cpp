@@ -3,11 +3,10 @@
 
 #include "tests/device/idioms.h"
 
-#include "tests/device/groups.h"
-
 #include <numeric>
 
 #include "device/wide.h"
+#include "tests/device/groups.h"
 #include "tests/device/sim/support.h"
 
 namespace reductio::sim_tests {
@@ -60,8 +59,10 @@ TEST_P(SimIdioms, GroupsAreOfTheirThreadsThatHaveNotReturned) {
 }
 
 __global__ void votes_disagree() {
-  if (threadIdx.x % 2) __any_sync(0xffffffffu, 1);
-  else __all_sync(0xffffffffu, 1);
+  if (threadIdx.x % 2)
+    __any_sync(0xffffffffu, 1);
+  else
+    __all_sync(0xffffffffu, 1);
 }
 __global__ void vote_without_the_voter() { __ballot_sync(1u, 1); }
 __global__ void vote_of_the_absent(unsigned* out) {
@@ -81,8 +82,10 @@ TEST_P(SimIdioms, VotesAreWarpOperations) {
 
 __global__ void matches_disagree() {
   int alike = 0;
-  if (threadIdx.x % 2) __match_any_sync(0xffffffffu, 1);
-  else __match_all_sync(0xffffffffu, 1, &alike);
+  if (threadIdx.x % 2)
+    __match_any_sync(0xffffffffu, 1);
+  else
+    __match_all_sync(0xffffffffu, 1, &alike);
 }
 __global__ void match_without_the_matcher() { __match_any_sync(1u, 1); }
 /// Who has returned takes no part.
@@ -188,8 +191,10 @@ TEST_P(SimIdioms, CoalescedThreadsPromiseTheCallerAlone) {
 }
 
 __global__ void counts_and_waits() {
-  if (threadIdx.x < 8) __syncthreads_count(1);
-  else __syncthreads();
+  if (threadIdx.x < 8)
+    __syncthreads_count(1);
+  else
+    __syncthreads();
 }
 TEST_P(SimIdioms, CountingBarriersAreBarriers) {
   const Fault mixed = fault_of<counts_and_waits>(1, 32, 0);
@@ -258,8 +263,10 @@ __global__ void casts(const float* in, float* out, std::size_t first) {
   const T* const v = reinterpret_cast<const T*>(in + first);
   if (!out) return;
   const T all = v[threadIdx.x];  // a member by itself is a load of that member alone
-  if constexpr (sizeof(T) == 16) out[threadIdx.x] = all.x + all.y + all.z + all.w;
-  else out[threadIdx.x] = all.x + all.y;
+  if constexpr (sizeof(T) == 16)
+    out[threadIdx.x] = all.x + all.y + all.z + all.w;
+  else
+    out[threadIdx.x] = all.x + all.y;
 }
 template <class T>
 __global__ void writes(float* out) {

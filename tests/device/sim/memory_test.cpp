@@ -23,7 +23,9 @@ TEST_P(SimMemory, ReadOfUnwrittenSharedMemory) {
   EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
   EXPECT_EQ(f.kernel, "reads_unwritten_shared");
   EXPECT_EQ(f.threads, Threads{5});
-  EXPECT_TRUE(says(f, "reads byte 68 of the block's shared memory, which the launch made 128 bytes, which nobody in this block has written"))
+  EXPECT_TRUE(says(f,
+                   "reads byte 68 of the block's shared memory, which the launch made 128 bytes, which nobody in this "
+                   "block has written"))
       << f.what();
 }
 
@@ -49,8 +51,8 @@ __global__ void adds_to_unwritten(unsigned* out) { atomicAdd(out, 1u); }
 
 TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   const Buffer<unsigned> fresh(8), out(8);
-  const Fault f =
-      fault_of<copy_one>(2, 32, 0, static_cast<const unsigned*>(fresh.ptr()), out.ptr(), std::size_t{3}, std::size_t{0});
+  const Fault f = fault_of<copy_one>(2, 32, 0, static_cast<const unsigned*>(fresh.ptr()), out.ptr(), std::size_t{3},
+                                     std::size_t{0});
   EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
@@ -97,7 +99,8 @@ TEST_P(SimMemory, OutOfBoundsInGlobalMemory) {
 
   f = attempt(static_cast<std::size_t>(-1), 0);
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
-  EXPECT_TRUE(says(f, "reads 4 bytes 4 bytes before the start of an allocation of 32 bytes in global memory")) << f.what();
+  EXPECT_TRUE(says(f, "reads 4 bytes 4 bytes before the start of an allocation of 32 bytes in global memory"))
+      << f.what();
 
   EXPECT_EQ(attempt(std::size_t{1} << 40, 0).kind, FaultKind::out_of_bounds);
 }

@@ -22,8 +22,8 @@ __global__ void passes_on(unsigned* out, unsigned* count) {
   __syncthreads();  // before + 6
   if (threadIdx.x == 2) out[blockIdx.x] = s[1];
   atomicAdd(count, 1u);  // before + 8
-  __threadfence();  // before + 9
-  grid_sync();  // before + 10
+  __threadfence();       // before + 9
+  grid_sync();           // before + 10
   if (threadIdx.x == 3 && blockIdx.x == 0) out[2] = out[0] + out[1] + *count;
 }
 

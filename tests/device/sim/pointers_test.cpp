@@ -313,7 +313,11 @@ __global__ void adds_at(unsigned* p) {
 }
 constexpr int adds_p = __LINE__ - 2;
 
-unsigned of_the_host = 7;
+__device__ unsigned of_the_host = 7;  // to CUDA a variable of the device
+__global__ void adds_to_a_variable() {
+  if (threadIdx.x == 5) of_the_host += 1;
+}
+constexpr int adds_to_variable = __LINE__ - 2;
 
 TEST_P(SimPointers, PointersThatAreNone) {
   const auto before = zeros<unsigned>(4), out = zeros<unsigned>(4), behind = zeros<unsigned>(4);
@@ -329,6 +333,8 @@ TEST_P(SimPointers, PointersThatAreNone) {
   expect_all(reinterpret_cast<unsigned*>(12), FaultKind::out_of_bounds, "at a null pointer");
   const std::string host = "that are no memory of the device: a kernel reaches what it is given pointers to, and";
   for (unsigned* const p : {&of_the_host, &local, heap.get()}) expect_all(p, FaultKind::out_of_bounds, host);
+  expect_fault(fault_of<adds_to_a_variable>(1, 32, 0), FaultKind::out_of_bounds, 5, adds_to_variable,
+               "reads 4 bytes " + host);
   EXPECT_EQ(of_the_host, 7u);
   EXPECT_EQ(local, 7u);
   EXPECT_EQ(*heap, 7u);

@@ -232,8 +232,7 @@ TEST_F(TwoSimStreams, EachComesAfterItsOwnLaunches) {
 }
 
 TEST_F(TwoSimStreams, RaceBehindAGridBarrierToo) {
-  for (int i = 0; i < 2; ++i)
-    launch_cooperative<writes_behind_a_grid_barrier>({4, 32, 0, i == 0 ? a : b}, both.ptr());
+  for (int i = 0; i < 2; ++i) launch_cooperative<writes_behind_a_grid_barrier>({4, 32, 0, i == 0 ? a : b}, both.ptr());
   EXPECT_NE(told().find("of a launch of another stream wrote"), std::string::npos);
 }
 

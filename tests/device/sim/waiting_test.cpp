@@ -10,8 +10,7 @@ namespace {
 class SimWaits : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimWaits, testing::ValuesIn(all_orders), order_name);
 
-__global__ void last_block(const unsigned* in, unsigned* partials, unsigned* counter,
-                           unsigned* out) {
+__global__ void last_block(const unsigned* in, unsigned* partials, unsigned* counter, unsigned* out) {
   extern __shared__ __align__(16) unsigned char raw[];
   unsigned* is_last = reinterpret_cast<unsigned*>(raw);
   if (threadIdx.x == 0) {
@@ -132,8 +131,7 @@ TEST_P(SimWaits, LostWakeUpBetweenBlocks) {
   run<wait_for_flag>(4, 64, 0, flag.ptr(), out.ptr(), 1u);
 }
 
-__global__ void producer_with_a_branch(const unsigned* in, unsigned* values,
-                                       unsigned* flags, unsigned* out) {
+__global__ void producer_with_a_branch(const unsigned* in, unsigned* values, unsigned* flags, unsigned* out) {
   const unsigned b = blockIdx.x;
   if (threadIdx.x == 0) {
     const unsigned value = in[b];

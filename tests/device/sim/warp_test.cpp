@@ -94,8 +94,10 @@ TEST_P(SimWarps, ValuesThatCudaLeavesUndefinedAreToldOf) {
 
 __global__ void warp_sums(unsigned* u, int* i) {
   u[threadIdx.x] = __reduce_add_sync(0xffffffffu, 0xfffffff0u + threadIdx.x % 32);
-  if (threadIdx.x % 2) i[threadIdx.x] = __reduce_add_sync(0xaaaaaaaau, -static_cast<int>(threadIdx.x % 32));
-  else i[threadIdx.x] = __reduce_add_sync(0x55555555u, 1);
+  if (threadIdx.x % 2)
+    i[threadIdx.x] = __reduce_add_sync(0xaaaaaaaau, -static_cast<int>(threadIdx.x % 32));
+  else
+    i[threadIdx.x] = __reduce_add_sync(0x55555555u, 1);
 }
 
 TEST_P(SimWarps, WarpReductionsOfSeveralMasksAtOnce) {
@@ -139,7 +141,8 @@ __global__ void last_warp_in_global(unsigned* data) {
 TEST_P(SimWarps, MissingWarpBarrierInSharedMemory) {
   const auto in = counting(64);
   const Buffer<unsigned> out(1);
-  const Fault f = fault_of<last_warp_in_shared<false>>(1, 64, 64 * 4, static_cast<const unsigned*>(in.ptr()), out.ptr());
+  const Fault f =
+      fault_of<last_warp_in_shared<false>>(1, 64, 64 * 4, static_cast<const unsigned*>(in.ptr()), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.kernel, "last_warp_in_shared<false>");
   ASSERT_EQ(f.threads.size(), 1u);
