@@ -68,7 +68,7 @@ template <class F>
 
 template <Access kind, std::size_t size>
 [[gnu::always_inline]] inline void hook(void* p, const Place* place) {
-  if (!running) return on_host(kind, p, place);
+  if (!runs_launch) return on_host(kind, p, place);
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   checked([&] {
     settle();
@@ -81,7 +81,7 @@ template <Access kind, std::size_t size>
 
 /// A copy or a fill, in words where it is of whole ones.
 void on_range(Access kind, const void* p, std::size_t bytes, const Place* place) {
-  if (!running) return on_host(kind, p, place);
+  if (!runs_launch) return on_host(kind, p, place);
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   checked([&] {
     for (std::uintptr_t at = begin; at < begin + bytes;) {
@@ -116,7 +116,7 @@ struct OutOfBounds {
 
 [[noreturn]] void stop_at(FaultKind kind, const SourceLocation& at, const std::string& what) {
   const Site site{at.file, static_cast<int>(at.line), static_cast<int>(at.column)};
-  if (!running) {
+  if (!runs_launch) {
     std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what.c_str());
     std::abort();
   }

@@ -164,6 +164,9 @@ class Scheduler {
   BlockState* preferred_ = nullptr;  // forward and reverse: goes on while it can; null: the oldest that can
 };
 
+/// Whether this thread of the system's runs a launch. Another one's host code has hooks, too, and is nobody's thread.
+[[gnu::tls_model("initial-exec")]] extern thread_local bool runs_launch;
+
 /// Never destroyed: stacks may be on it until the very end.
 extern Scheduler* const the_scheduler;
 REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }

@@ -1,6 +1,9 @@
 // The simulated device as the harness uses it: what it says of itself, and its memory.
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <thread>
 
 #include "tests/device/sim/support.h"
 #include "tests/error_of.h"
@@ -129,6 +132,26 @@ TEST_F(SimBackend, HostCodeCannotTouchDeviceMemory) {
   b.ptr()[0] = 1;
   expect_told(__LINE__ - 1, "host code writes device memory");
   EXPECT_THROW(__syncthreads(), Fault);
+}
+
+std::atomic<int> turn = 0;
+__attribute__((no_sanitize("thread"), noinline)) void let_another_thread_work() {
+  turn = 1;
+  while (turn != 2) std::this_thread::yield();
+}
+__global__ void pauses() { let_another_thread_work(); }
+
+TEST_F(SimBackend, HostCodeOfAnotherThreadIsNoKernels) {
+  turn = 0;
+  const auto word = std::make_unique<unsigned>(0);
+  std::thread other([&] {
+    while (turn != 1) std::this_thread::yield();
+    *word += 1;
+    turn = 2;
+  });
+  EXPECT_NO_THROW(run<pauses>(1, 1, 0));
+  other.join();
+  EXPECT_EQ(*word, 1u);
 }
 
 TEST_F(SimBackend, CopiesOfUnwrittenMemoryStayUnwritten) {
