@@ -3,6 +3,8 @@
 
 #include "device/sim/access.h"
 
+#include <link.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -67,6 +69,36 @@ void fail_global(const Touch& t) {
                 " bytes in global memory");
 }
 
+namespace {
+
+/// Whether it is a constant of the program's, as from which a kernel fills its local arrays.
+bool is_constant(std::uintptr_t at) {
+  struct Range {
+    std::uintptr_t at, begin, end;
+  };
+  static Range last{};
+  if (at - last.begin < last.end - last.begin) return true;
+  Range wanted{at, 0, 0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        Range& r = *static_cast<Range*>(data);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const auto& segment = object->dlpi_phdr[i];
+          const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+          const bool read_only = (segment.p_type == PT_LOAD && !(segment.p_flags & PF_W)) ||
+                                 segment.p_type == PT_GNU_RELRO;
+          if (read_only && r.at - begin < segment.p_memsz) r.begin = begin, r.end = begin + segment.p_memsz;
+        }
+        return static_cast<int>(r.end != 0);
+      },
+      &wanted);
+  if (wanted.end == 0) return false;
+  last = wanted;
+  return true;
+}
+
+}  // namespace
+
 void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
   Scheduler& s = scheduler();
   const auto in = [at](const void* begin, std::size_t bytes) {
@@ -74,6 +106,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   };
   const Fiber& mine = *s.fibers().current();
   if (in(mine.stack, mine.size) || (kind == Access::read && in(s.parameters(), s.parameter_bytes()))) return;
+  if (kind == Access::read && is_constant(at)) return;
   const std::string what = verb(kind) + " " + std::to_string(size) + " bytes ";
   if (s.fibers().in_a_stack(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),

@@ -357,6 +357,22 @@ TEST_P(SimPointers, PointersThatAreNone) {
              std::to_string(4096 - 16) + " bytes behind the end of an allocation of 16 bytes");
 }
 
+/// A long local array is filled from a constant of the program's; a pointer may lead to one or to memory.
+__global__ void reads_constants(unsigned* out) {
+  unsigned table[40] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
+                        9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+  static constexpr unsigned weights[4] = {10, 20, 30, 40};
+  const unsigned* const from = threadIdx.x % 2 ? weights : table;
+  table[threadIdx.x % 40] += 1;
+  out[threadIdx.x] = from[threadIdx.x % 4];
+}
+
+TEST_P(SimPointers, ConstantsOfTheProgramAreReadable) {
+  const Buffer<unsigned> out(4);
+  run<reads_constants>(1, 4, 0, out.ptr());
+  EXPECT_EQ(on_host(out), (std::vector<unsigned>{10, 20, 8, 40}));
+}
+
 __global__ void writes_its_parameter(unsigned n, unsigned* out) {
   unsigned* const p = &n;
   *p += threadIdx.x;
@@ -406,13 +422,13 @@ TEST_P(SimPointers, AConstPromiseOfARawParameterIsNotChecked) {
 }
 
 /// Lanes may store one value together, so the first line is wrong. The compiler removes it, as nvcc does.
-__global__ void stores_twice(unsigned* p) {
-  p[0] = threadIdx.x;
+__global__ void stores_twice(unsigned char* p) {
+  p[0] = static_cast<unsigned char>(threadIdx.x);
   p[0] = 7;
 }
 
 TEST_P(SimPointers, AStoreThatTheCompilerRemovesIsNotFound) {
-  const auto p = zeros<unsigned>(1);
+  const auto p = zeros<unsigned char>(1);
 #ifdef __OPTIMIZE__
   run<stores_twice>(1, 32, 0, p.ptr());
 #else
