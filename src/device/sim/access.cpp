@@ -107,6 +107,8 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   const Fiber& mine = *s.fibers().current();
   if (in(mine.stack, mine.size) || (kind == Access::read && in(s.parameters(), s.parameter_bytes()))) return;
   if (kind == Access::read && is_constant(at)) return;
+  for (const Index* const index : {&threadIdx, &blockIdx, &blockDim, &gridDim})  // copied as a whole
+    if (kind == Access::read && in(index, sizeof *index)) return;
   const std::string what = verb(kind) + " " + std::to_string(size) + " bytes ";
   if (s.fibers().in_a_stack(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),

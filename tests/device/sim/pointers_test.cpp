@@ -373,6 +373,24 @@ TEST_P(SimPointers, ConstantsOfTheProgramAreReadable) {
   EXPECT_EQ(on_host(out), (std::vector<unsigned>{10, 20, 8, 40}));
 }
 
+struct Place {
+  uint3 thread, block, threads, blocks;
+};
+__global__ void copies_its_place(Place* places, unsigned* out) {
+  const uint3 thread = threadIdx;
+  const Place mine{thread, blockIdx, blockDim, gridDim};
+  places[blockIdx.x * blockDim.x + threadIdx.x] = mine;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = mine.thread.x + 10 * mine.block.x + 100 * mine.threads.x;
+}
+
+TEST_P(SimPointers, AThreadCopiesItsPlace) {
+  const Buffer<Place> places(4);
+  const Buffer<unsigned> out(4);
+  run<copies_its_place>(2, 2, 0, places.ptr(), out.ptr());
+  EXPECT_EQ(on_host(out), (std::vector<unsigned>{200, 201, 210, 211}));
+  EXPECT_EQ(on_host(places)[3].blocks.x, 2u);
+}
+
 __global__ void writes_its_parameter(unsigned n, unsigned* out) {
   unsigned* const p = &n;
   *p += threadIdx.x;
