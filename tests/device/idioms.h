@@ -280,7 +280,8 @@ __device__ void stored_and_loaded(Checks& check, T* p) {
   check(load_relaxed<scope>(p) == T(5));
   store_release<scope>(p, 6);
   check(load_acquire<scope>(p) == T(6));
-  check(load_acquire<scope>(static_cast<const T*>(p)) == T(6) && load_relaxed<scope>(static_cast<volatile T*>(p)) == T(6));
+  check(load_acquire<scope>(static_cast<const T*>(p)) == T(6) &&
+        load_relaxed<scope>(static_cast<volatile T*>(p)) == T(6));
 }
 
 __global__ void loads_and_stores_that_order(unsigned* wrong) {

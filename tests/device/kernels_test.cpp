@@ -142,7 +142,7 @@ TEST(SumKernel, ASecondLaunchSquaresNothingAgain) {
   const Buffer<float> out(1);
   const auto plan =
       plan_of_sum<float, Square>({.finish = Finish::second_launch, .block = 32}, storing, p, {}, device->info());
-  plan->enqueue(reinterpret_cast<void*>(in.ptr().address()), reinterpret_cast<void*>(out.ptr().address()), {});
+  plan->enqueue(in.ptr(), out.ptr(), {});
   EXPECT_EQ(on_host(out)[0], 1200);
 }
 

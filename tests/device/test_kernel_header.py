@@ -16,7 +16,7 @@ NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin
 
 # Floats of 16 bits are widened by CUDA's names on both devices.
 HALVES = """
-__global__ void halves(GlobalPtr<const __half> in, GlobalPtr<const __nv_bfloat16> wide, GlobalPtr<float> out) {
+__global__ void halves(const __half* in, const __nv_bfloat16* wide, float* out) {
   const __half h = in[threadIdx.x];
   out[threadIdx.x] = __half2float(h) + static_cast<float>(h) + __bfloat162float(wide[threadIdx.x]) +
                      __half2float(__float2half(1.5f)) + __bfloat162float(__float2bfloat16(1.5f));
@@ -37,9 +37,9 @@ PROGRAM = r"""
 using namespace reductio::device;
 """ + HALVES + r"""
 template <class T, class Load, unsigned Threads>
-__global__ void __launch_bounds__(Threads) every_name(Input<T, Load> in, GlobalPtr<T> out, GlobalPtr<unsigned> flag,
-                                                      std::size_t n) {
-  SharedPtr<T> sums = shared_memory<T>();
+__global__ void __launch_bounds__(Threads) every_name(Input<T, Load> in, T* out, unsigned* flag, std::size_t n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* const sums = reinterpret_cast<T*>(raw);
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   sums[threadIdx.x] = i < n ? in[i] : T(0);
   __syncthreads();

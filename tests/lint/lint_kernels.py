@@ -53,6 +53,7 @@ CLEAN = [
     {"src/strategies/a.h": "#pragma once\ninline namespace REDUCTIO_DEVICE_NAMESPACE {}\n"},
     {"src/kernels/a.cu": "// the text's `extern __shared__`, its <<<grid, block>>> and asm\nint n = 1'000'000;\n"
                          "#pragma unroll\nconst char* s = \"cuda::\";\n"
+                         "__shared__ float sums[256];\nextern __shared__ unsigned char raw[];\n"
                          "const Strategy how{.name = 1};  // gpu.kind\nint kind = similar(gpu.sm_count);\n"},
     {"src/kernels/a.cu": "__shared__ float buffer[256];\n"},
     {"src/device/cuda/cuda.cuh": "kernel<<<1, 32>>>(p);\n"},

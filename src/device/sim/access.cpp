@@ -3,6 +3,8 @@
 
 #include "device/sim/access.h"
 
+#include <link.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -67,6 +69,36 @@ void fail_global(const Touch& t) {
                 " bytes in global memory");
 }
 
+namespace {
+
+/// Whether it is a constant of the program's, as from which a kernel fills its local arrays.
+bool is_constant(std::uintptr_t at) {
+  struct Range {
+    std::uintptr_t at, begin, end;
+  };
+  static Range last{};
+  if (at - last.begin < last.end - last.begin) return true;
+  Range wanted{at, 0, 0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        Range& r = *static_cast<Range*>(data);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const auto& segment = object->dlpi_phdr[i];
+          const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+          const bool read_only = (segment.p_type == PT_LOAD && !(segment.p_flags & PF_W)) ||
+                                 segment.p_type == PT_GNU_RELRO;
+          if (read_only && r.at - begin < segment.p_memsz) r.begin = begin, r.end = begin + segment.p_memsz;
+        }
+        return static_cast<int>(r.end != 0);
+      },
+      &wanted);
+  if (wanted.end == 0) return false;
+  last = wanted;
+  return true;
+}
+
+}  // namespace
+
 void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
   Scheduler& s = scheduler();
   const auto in = [at](const void* begin, std::size_t bytes) {
@@ -74,6 +106,9 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   };
   const Fiber& mine = *s.fibers().current();
   if (in(mine.stack, mine.size) || (kind == Access::read && in(s.parameters(), s.parameter_bytes()))) return;
+  if (kind == Access::read && is_constant(at)) return;
+  for (const Index* const index : {&threadIdx, &blockIdx, &blockDim, &gridDim})  // copied as a whole
+    if (kind == Access::read && in(index, sizeof *index)) return;
   const std::string what = verb(kind) + " " + std::to_string(size) + " bytes ";
   if (s.fibers().in_a_stack(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),
@@ -235,11 +270,12 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     const Accesses& a = record->writes;
     const std::uint32_t lanes = unordered(a, t, here);
     if (!lanes) return;
-    if (t.kind != Access::write || a.serial != b.serial) fail_race(a, lanes, "wrote", t, here);
+    if (t.kind != Access::write) fail_race(a, lanes, "wrote", t, here);
     // CUDA: of the lanes of a warp that write to one place by one instruction one is the last, which one is not said.
     if (unordered_store.pending) return;  // of another word of the same store
     unordered_store.pending = true;
-    unordered_store.same_line = a.thread / warp_size == here.thread / warp_size && a.site == t.site;
+    unordered_store.same_line =
+        a.serial == b.serial && a.thread / warp_size == here.thread / warp_size && a.site == t.site;
     unordered_store.touch = t;
     unordered_store.other = a;
     unordered_store.lanes = lanes;

@@ -99,7 +99,7 @@ void track_slowly(Record*, Accesses& reads, const Touch&);
 /// The race check of a word whose bytes have records of their own, or are to have them.
 void track_bytes(std::size_t word, std::uint8_t bytes, const Touch&);
 
-/// A plain store to where another thread of the block has stored, with nothing between that orders the two. It is a
+/// A plain store to where another thread has stored, with nothing between that orders the two. It is a
 /// race, unless both are lanes of one warp at one line that store the same value. That is known once it has stored.
 struct UnorderedStore {
   bool pending = false;

@@ -134,7 +134,14 @@ T glance(T* p, sim::Site site) {
 /// A lock that is taken is polled by exchanging what it holds for the same.
 template <OneOf<int, unsigned, unsigned long long, float> T>
 T atomicExch(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, glance(p, site) != value, site, [value](T) { return value; });
+  for (;;) {
+    if (glance(p, site) != value || sim::left_out_atomic(site))
+      return update(p, true, site, [value](T) { return value; });
+    // One that finds what it brings only looks. While it gave way the word may have changed.
+    const T found = value_at<T>(sim::atomic_access(sim::Access::atomic_update, p, sizeof(T), sim::MemoryOrder::relaxed,
+                                                   Scope::gpu, site, false));
+    if (found == value) return found;
+  }
 }
 
 template <OneOf<int, unsigned, unsigned long long> T>

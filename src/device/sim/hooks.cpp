@@ -2,6 +2,7 @@
 // gives each its place in the source. Clang takes it for granted that they throw nothing, so where one ends the launch,
 // its thread's stack is abandoned and not unwound.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include "device/sim/access.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/scheduler.h"
+#include "device/sim/streams.h"
 
 namespace reductio::sim {
 namespace {
@@ -58,9 +60,15 @@ template <class F>
   if (ended) scheduler().abandon();
 }
 
+/// Host code of a file that has kernels, too.
+[[gnu::always_inline]] inline void on_host(Access kind, const void* p, const Place* place) {
+  if (reinterpret_cast<std::uintptr_t>(p) - first_address < last_address - first_address) [[unlikely]]
+    note_host_access(kind == Access::read ? "reads" : "writes", place->site());
+}
+
 template <Access kind, std::size_t size>
 [[gnu::always_inline]] inline void hook(void* p, const Place* place) {
-  if (!running) return;  // host code of a file that has kernels, too
+  if (!runs_launch) return on_host(kind, p, place);
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   checked([&] {
     settle();
@@ -73,6 +81,7 @@ template <Access kind, std::size_t size>
 
 /// A copy or a fill, in words where it is of whole ones.
 void on_range(Access kind, const void* p, std::size_t bytes, const Place* place) {
+  if (!runs_launch) return on_host(kind, p, place);
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   const Fiber& mine = *scheduler().fibers().current();
   if (begin - reinterpret_cast<std::uintptr_t>(mine.stack) < mine.size) return;  // mostly it is a local variable
@@ -99,14 +108,17 @@ struct TypeMismatch {
   const void* type;
   unsigned char log_alignment, kind;
 };
+struct Type {
+  std::uint16_t kind, info;  ///< of an integer: twice the logarithm of its bits, and 1 if it is signed
+};
 struct OutOfBounds {
   SourceLocation at;
-  const void *array_type, *index_type;
+  const Type *array_type, *index_type;
 };
 
 [[noreturn]] void stop_at(FaultKind kind, const SourceLocation& at, const std::string& what) {
   const Site site{at.file, static_cast<int>(at.line), static_cast<int>(at.column)};
-  if (!running) {
+  if (!runs_launch) {
     std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what.c_str());
     std::abort();
   }
@@ -152,15 +164,15 @@ REDUCTIO_HOOKS(16)
 #undef REDUCTIO_HOOK
 
 void* reductio_memcpy(void* to, const void* from, std::size_t bytes, const Place* at) {
-  if (running) on_range(Access::read, from, bytes, at), on_range(Access::write, to, bytes, at);
+  on_range(Access::read, from, bytes, at), on_range(Access::write, to, bytes, at);
   return std::memcpy(to, from, bytes);
 }
 void* reductio_memmove(void* to, const void* from, std::size_t bytes, const Place* at) {
-  if (running) on_range(Access::read, from, bytes, at), on_range(Access::write, to, bytes, at);
+  on_range(Access::read, from, bytes, at), on_range(Access::write, to, bytes, at);
   return std::memmove(to, from, bytes);
 }
 void* reductio_memset(void* to, int byte, std::size_t bytes, const Place* at) {
-  if (running) on_range(Access::write, to, bytes, at);
+  on_range(Access::write, to, bytes, at);
   return std::memset(to, byte, bytes);
 }
 
@@ -171,8 +183,10 @@ void reductio_type_mismatch_v1(TypeMismatch* what, std::uintptr_t at) {
           "uses an address that is not aligned to the " + std::to_string(alignment) + " bytes that its type needs");
 }
 void reductio_out_of_bounds(OutOfBounds* what, std::uintptr_t index) {
-  stop_at(FaultKind::out_of_bounds, what->at,
-          "index " + std::to_string(static_cast<std::int64_t>(index)) + " is outside the array");
+  const unsigned unused = 64 - std::min(64u, 1u << (what->index_type->info >> 1));
+  const std::int64_t value = what->index_type->info & 1 ? static_cast<std::int64_t>(index << unused) >> unused
+                                                        : static_cast<std::int64_t>(index);
+  stop_at(FaultKind::out_of_bounds, what->at, "index " + std::to_string(value) + " is outside the array");
 }
 
 void reductio_init() {}

@@ -33,9 +33,6 @@ using pages::page_bytes;
 
 constexpr unsigned char poison = 0xFF;
 constexpr const char* in_prepare = "a plan's memory is there from when it is prepared until it is destroyed (Buffer)";
-/// Where the addresses of allocations begin, each above the last, and where they begin anew: far from what the system
-/// chooses itself. An allocation leaves a page free behind it.
-constexpr std::uintptr_t first_address = std::uintptr_t{1} << 45, last_address = std::uintptr_t{1} << 46;
 /// How many released allocations are remembered.
 constexpr std::size_t most_released = 4096;
 /// Pages are used again, since new ones cost the system more than most cases do, but only after so many releases.

@@ -14,6 +14,10 @@ namespace reductio::sim {
 
 inline constexpr std::size_t word_bytes = 4;  ///< memory is watched in words of this size
 
+/// Where the addresses of allocations begin, each above the last, and where they begin anew: far from what the system
+/// chooses itself. An allocation leaves a page free behind it.
+inline constexpr std::uintptr_t first_address = std::uintptr_t{1} << 45, last_address = std::uintptr_t{1} << 46;
+
 /// Which lanes of one block touched a word last, and when. An epoch ends with each barrier, warp barrier, fence or
 /// acquire of the block.
 struct Accesses {

@@ -24,6 +24,7 @@ unsigned __llvm_gcov_thread = 0;
 namespace reductio::sim {
 
 Block *running = nullptr, *in_reach = nullptr;
+thread_local bool runs_launch = false;
 
 Scheduler* const the_scheduler = new Scheduler;
 
@@ -316,10 +317,12 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   causality.begin_launch(order_now_ == Order::random);
   while (started_ < std::min(shape.grid, resident_limit_)) start_block();
   fibers_.begin_on_main();
+  runs_launch = true;
   go_on(&fibers_.main().context, pick());
   if (failure_) unwind_all();
   block_ = nullptr;
   running = in_reach = nullptr;
+  runs_launch = false;
   kernel_.clear();
   code_ = {};
   last_failure_ = nullptr;

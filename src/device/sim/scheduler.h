@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "device/sim/block.h"
+#include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
 #include "device/sim/fiber.h"
 #include "device/sim/launch_log.h"
@@ -162,6 +163,9 @@ class Scheduler {
   BlockState* block_ = nullptr;
   BlockState* preferred_ = nullptr;  // forward and reverse: goes on while it can; null: the oldest that can
 };
+
+/// Whether this thread of the system's runs a launch. Another one's host code has hooks, too, and is nobody's thread.
+[[gnu::tls_model("initial-exec")]] extern thread_local bool runs_launch;
 
 /// Never destroyed: stacks may be on it until the very end.
 extern Scheduler* const the_scheduler;

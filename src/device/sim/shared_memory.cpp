@@ -21,6 +21,7 @@
 #include "device/sim/diagnosis.h"
 #include "device/sim/limits.h"
 #include "device/sim/out_of_memory.h"
+#include "device/sim/scheduler.h"
 
 namespace reductio::sim {
 
@@ -96,12 +97,12 @@ std::uint32_t SharedLayout::add(const SharedVariable* variable, std::size_t byte
 }
 
 std::string place_in_shared_memory(std::uint64_t offset) {
-  const SharedArray* a = &shared_layout.arrays.front();
-  for (const SharedArray& other : shared_layout.arrays)
-    if (other.begin <= offset && (other.begin < other.end || a->variable)) a = &other;
-  // Of no dynamic memory and one that lies before all arrays: the first array.
-  if (a->begin == a->end && shared_layout.arrays.size() > 1 && offset >= shared_layout.arrays[1].begin - shared_gap / 2)
-    a = &shared_layout.arrays[1];
+  const auto distance = [offset](const SharedArray& a) {
+    return offset < a.begin ? a.begin - offset : offset < a.end ? 0 : offset - a.end + 1;
+  };
+  const auto a =
+      std::min_element(shared_layout.arrays.begin(), shared_layout.arrays.end(),
+                       [&](const SharedArray& x, const SharedArray& y) { return distance(x) < distance(y); });
   const std::string byte = "byte " + std::to_string(static_cast<std::int64_t>(offset) - std::int64_t{a->begin}) + " of ";
   const std::string bytes = std::to_string(a->end - a->begin) + " bytes";
   return a->variable ? byte + "shared array " + name_of(a->variable) + ", which has " + bytes
@@ -140,7 +141,7 @@ void* host_variable(const SharedVariable& v) {
 
 /// The running block's copy of a __shared__ variable.
 extern "C" void* reductio_emutls_get_address(SharedVariable* v) {
-  if (!running) [[unlikely]] return host_variable(*v);
+  if (!runs_launch) [[unlikely]] return host_variable(*v);
   if (v->bytes == 0) return running->shared + first_shared;
   if (v->place >> 32 == running->first_serial) [[likely]]
     return running->shared + static_cast<std::uint32_t>(v->place);

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "device/sim/access.h"
+#include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
 #include "device/sim/kernel_name.h"
 #include "device/sim/limits.h"
@@ -54,6 +55,7 @@ Streams& streams() {
 
 CopiedOut copied;  // under the lock
 Enqueued under_way;  // likewise: the work that runs
+std::exception_ptr host_access;  // likewise: the first that nobody has been told of
 
 /// The enqueue() that is being watched.
 struct Watching {
@@ -87,6 +89,10 @@ void enqueue(Stream s, Work work) {
 }
 
 void run(Queue& q) {
+  if (host_access) {
+    q.work.clear();
+    std::rethrow_exception(std::exchange(host_access, nullptr));
+  }
   while (!q.work.empty()) {
     const Item next = std::move(q.work.front());
     q.work.pop_front();
@@ -203,6 +209,14 @@ Watched watch_enqueue(const std::function<void()>& enqueue_call) {
   return {guard.now.first_launch, [work = std::move(guard.now.work)] {
             for (const auto& [stream, one] : work) enqueue(stream, one);
           }};
+}
+
+void note_host_access(const char* verb, Site site) noexcept {
+  const DeviceLock lock;
+  if (host_access) return;
+  host_access = std::make_exception_ptr(
+      Fault(FaultKind::host_access, "", 0, {}, path_of(site.file), site.line,
+            std::string("host code ") + verb + " device memory; use copy_to_host, zero or a kernel"));
 }
 
 void note_in_enqueue(const char* what, const char* advice) noexcept {

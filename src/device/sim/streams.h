@@ -7,6 +7,7 @@
 #include <typeinfo>
 
 #include "core/types.h"
+#include "device/sim/place.h"
 
 namespace reductio::sim {
 
@@ -51,6 +52,8 @@ struct CopiedOut {
 CopiedOut copied_out();
 /// Runs everything on the stream. Throws the first Fault; what was queued behind it is dropped.
 void synchronize(Stream);
+/// Host code touches device memory, where nothing may be thrown: who waits next for a stream throws the Fault.
+void note_host_access(const char* verb, Site) noexcept;
 
 struct Watched {
   Shape first_launch{};           ///< all zeros if nothing was launched

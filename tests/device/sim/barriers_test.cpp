@@ -83,17 +83,14 @@ TEST_P(SimBarriers, GridBarrier) {
 
 // ---------------------------------------------------------------------------------------------------- faults
 
-int line_of_first = 0, line_of_second = 0;
-
 __global__ void divergent() {
   if (threadIdx.x < 32) {
-    line_of_first = __LINE__ + 1;
     __syncthreads();
   } else {
-    line_of_second = __LINE__ + 1;
     __syncthreads();
   }
 }
+constexpr int line_of_first = __LINE__ - 5, line_of_second = __LINE__ - 3;
 
 TEST_P(SimBarriers, DivergentBarrier) {
   const Fault f = fault_of<divergent>(1, 64, 0);
@@ -111,7 +108,11 @@ TEST_P(SimBarriers, DivergentBarrier) {
 
 __global__ void divergent_kind() {
   // One line, two barriers of different kinds.
-  if (threadIdx.x % 2) { __syncthreads(); } else { __syncthreads_or(1); }
+  if (threadIdx.x % 2) {
+    __syncthreads();
+  } else {
+    __syncthreads_or(1);
+  }
 }
 
 TEST_P(SimBarriers, BarriersOfTwoKinds) {

@@ -23,7 +23,9 @@ TEST_P(SimMemory, ReadOfUnwrittenSharedMemory) {
   EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
   EXPECT_EQ(f.kernel, "reads_unwritten_shared");
   EXPECT_EQ(f.threads, Threads{5});
-  EXPECT_TRUE(says(f, "reads byte 68 (element 17) of shared memory, which nobody in this block has written"))
+  EXPECT_TRUE(says(f,
+                   "reads byte 68 of the block's shared memory, which the launch made 128 bytes, which nobody in this "
+                   "block has written"))
       << f.what();
 }
 
@@ -49,12 +51,12 @@ __global__ void adds_to_unwritten(unsigned* out) { atomicAdd(out, 1u); }
 
 TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   const Buffer<unsigned> fresh(8), out(8);
-  const Fault f =
-      fault_of<copy_one>(2, 32, 0, static_cast<const unsigned*>(fresh.ptr()), out.ptr(), std::size_t{3}, std::size_t{0});
+  const Fault f = fault_of<copy_one>(2, 32, 0, static_cast<const unsigned*>(fresh.ptr()), out.ptr(), std::size_t{3},
+                                     std::size_t{0});
   EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
-  EXPECT_TRUE(says(f, "reads element 3 of a view in global memory, which nobody has written")) << f.what();
+  EXPECT_TRUE(says(f, "reads element 3 of 8 elements in global memory, which nobody has written")) << f.what();
   EXPECT_TRUE(says(f, "is a zeroed_buffer (device/device.h)")) << f.what();
   EXPECT_FALSE(says(f, "default stream")) << f.what();
 }
@@ -89,28 +91,33 @@ TEST_P(SimMemory, OutOfBoundsInGlobalMemory) {
   EXPECT_EQ(f.kernel, "copy_one");
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
-  EXPECT_TRUE(says(f, ": reads element 8 of a view of 8 elements of 4 bytes in global memory")) << f.what();
+  EXPECT_TRUE(says(f, ": reads element 8 of 8 elements of 4 bytes in global memory")) << f.what();
 
   f = attempt(0, 8);
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
-  EXPECT_TRUE(says(f, "writes element 8 of a view of 8 elements")) << f.what();
+  EXPECT_TRUE(says(f, "writes element 8 of 8 elements")) << f.what();
 
   f = attempt(static_cast<std::size_t>(-1), 0);
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
-  EXPECT_TRUE(says(f, "reads element -1 of")) << f.what();
+  EXPECT_TRUE(says(f, "reads 4 bytes 4 bytes before the start of an allocation of 32 bytes in global memory"))
+      << f.what();
 
   EXPECT_EQ(attempt(std::size_t{1} << 40, 0).kind, FaultKind::out_of_bounds);
 }
 
-TEST_P(SimMemory, BoundsAreThoseOfTheView) {
+TEST_P(SimMemory, BoundsAreThoseThatTheHarnessSets) {
   const auto in = counting(8);  // of which the kernel is given five
   const Buffer<unsigned> out(8);
-  void* const memory = reinterpret_cast<void*>(in.ptr().address());
-  const auto view = static_cast<const unsigned*>(memory);
-  run<copy_one>(2, 32, 0, view, out.ptr(), std::size_t{4}, std::size_t{0});
-  const Fault f = fault_of<copy_one>(2, 32, 0, view, out.ptr(), std::size_t{5}, std::size_t{0});
+  const unsigned* const p = in.ptr();
+  sim::set_reach(p, 5 * sizeof *p);
+  run<copy_one>(2, 32, 0, p, out.ptr(), std::size_t{4}, std::size_t{0});
+  const Fault f = fault_of<copy_one>(2, 32, 0, p, out.ptr(), std::size_t{5}, std::size_t{0});
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
-  EXPECT_TRUE(says(f, "element 5 of a view of 5 elements")) << f.what();
+  EXPECT_TRUE(says(f, "reads element 5 of 5 elements of 4 bytes in global memory")) << f.what();
+  sim::set_reach(p + 2, 5 * sizeof *p);
+  const Fault before = fault_of<copy_one>(2, 32, 0, p, out.ptr(), std::size_t{1}, std::size_t{0});
+  EXPECT_EQ(before.kind, FaultKind::out_of_bounds) << before.what();
+  EXPECT_TRUE(says(before, "reads element -1 of 5 elements")) << before.what();
 }
 
 __global__ void touch_shared(unsigned* out, std::size_t read, std::size_t write) {

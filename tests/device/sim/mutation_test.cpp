@@ -15,16 +15,15 @@ using sim::Synchronization;
 
 constexpr int before = __LINE__;
 __global__ void passes_on(unsigned* out, unsigned* count) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  unsigned* s = reinterpret_cast<unsigned*>(raw);
+  extern __shared__ unsigned s[];
   if (threadIdx.x == 0) s[0] = 1;
   __syncwarp();  // before + 4
   if (threadIdx.x == 1) s[1] = s[0] + 1;
   __syncthreads();  // before + 6
   if (threadIdx.x == 2) out[blockIdx.x] = s[1];
   atomicAdd(count, 1u);  // before + 8
-  __threadfence();  // before + 9
-  grid_sync();  // before + 10
+  __threadfence();       // before + 9
+  grid_sync();           // before + 10
   if (threadIdx.x == 3 && blockIdx.x == 0) out[2] = out[0] + out[1] + *count;
 }
 

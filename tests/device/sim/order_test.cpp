@@ -8,8 +8,6 @@
 namespace reductio::sim_tests {
 namespace {
 
-using sim::Access;
-using sim::MemoryOrder;
 using sim::Scope;
 
 class SimOrder : public InEachOrder {};
@@ -28,27 +26,24 @@ template <class Pointer>
 __device__ void set(Pointer flag, By by) {
   switch (by) {
     case By::counter: atomicAdd(flag, 1u); return;
-    case By::relaxed:
-      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::relaxed, Scope::gpu, {__FILE__, __LINE__}) = 1;
-      return;
-    case By::block_scope:
-      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::relaxed, Scope::block, {__FILE__, __LINE__}) = 1;
-      return;
-    case By::release_acquire:
-      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::release, Scope::gpu, {__FILE__, __LINE__}) = 1;
-      return;
+    case By::relaxed: store_relaxed(flag, 1u); return;
+    case By::block_scope: store_relaxed<Scope::block>(flag, 1u); return;
+    case By::release_acquire: store_release(flag, 1u); return;
   }
 }
 template <class Pointer>
 __device__ void wait_for(Pointer flag, By by, unsigned value = 1) {
-  const Scope scope = by == By::block_scope ? Scope::block : Scope::gpu;
-  const MemoryOrder order = by == By::release_acquire ? MemoryOrder::acquire : MemoryOrder::relaxed;
-  if (by == By::counter)
-    while (atomicAdd(flag, 0u) < value) {
+  const auto load = [&] {
+    switch (by) {
+      case By::counter: return atomicAdd(flag, 0u);
+      case By::relaxed: return load_relaxed(flag);
+      case By::block_scope: return load_relaxed<Scope::block>(flag);
+      case By::release_acquire: return load_acquire(flag);
     }
-  else
-    while (*sim::atomic_access<Access::atomic_read>(flag, order, scope, {__FILE__, __LINE__}) < value) {
-    }
+    return value;
+  };
+  while (load() < value) {
+  }
 }
 
 struct Passing {
@@ -82,7 +77,7 @@ Fault fault_of_passing(Passing p) {
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.block, 1u) << f.what();
   EXPECT_TRUE(says(f,
-                   "reads element 0 of a view of 1 elements in global memory, which block 0, thread 0 wrote in this "
+                   "reads element 0 of 1 elements in global memory, which block 0, thread 0 wrote in this "
                    "launch (tests/device/sim/order_test.cpp:"))
       << f.what();
   return f;
@@ -129,8 +124,7 @@ TEST_P(SimOrder, AnAtomicWithBlockScopeIsNoneToAnotherBlock) {
 }
 
 /// The fence is passed after the atomic, or before what it should publish.
-__global__ void fence_too_late(unsigned* data, unsigned* flag, unsigned* out,
-                               unsigned late) {
+__global__ void fence_too_late(unsigned* data, unsigned* flag, unsigned* out, unsigned late) {
   if (blockIdx.x == 0) {
     if (!late) __threadfence();
     data[0] = 42;
@@ -203,8 +197,7 @@ TEST_P(SimOrder, OrderPassesThroughAThirdBlock) {
 
 /// Three blocks count themselves at one counter; the one in the middle without a fence. Who comes last reads the
 /// first's.
-__global__ void counted(unsigned* data, unsigned* counter, unsigned* out,
-                        unsigned overwrite) {
+__global__ void counted(unsigned* data, unsigned* counter, unsigned* out, unsigned overwrite) {
   const unsigned b = blockIdx.x;
   if (b == 0) {
     data[0] = 42;
@@ -212,8 +205,10 @@ __global__ void counted(unsigned* data, unsigned* counter, unsigned* out,
     atomicAdd(counter, 1u);
   } else if (b == 1) {
     wait_for(counter, By::relaxed, 1);
-    if (overwrite) *sim::atomic_access<Access::atomic_store>(counter, MemoryOrder::relaxed, Scope::gpu, {}) = 2;
-    else atomicAdd(counter, 1u);
+    if (overwrite)
+      store_relaxed(counter, 2u);
+    else
+      atomicAdd(counter, 1u);
   } else {
     wait_for(counter, By::relaxed, 2);
     __threadfence();
@@ -234,8 +229,8 @@ TEST_P(SimOrder, AtomicUpdatesHandOnWhatTheyFind) {
 }
 
 struct Blocks {
-  bool barrier_before = true;  ///< of the publishing block
-  bool barrier_after = true;   ///< of the one that learns
+  bool barrier_before = true;      ///< of the publishing block
+  bool barrier_after = true;       ///< of the one that learns
   Fence all_before = Fence::none;  ///< of all threads, before the barrier, in place of thread 0's behind it
   Fence all_after = Fence::none;   ///< of all threads, behind the barrier, in place of thread 0's before it
   By set = By::counter, wait = By::counter;
@@ -338,8 +333,7 @@ TEST_P(SimOrder, AFenceOfAnotherThreadMeetsFencesOnly) {
 }
 
 /// Nobody but thread 40 passes fences, on either side.
-__global__ void by_thread_40(unsigned* data, unsigned* flag, unsigned* out,
-                             unsigned early) {
+__global__ void by_thread_40(unsigned* data, unsigned* flag, unsigned* out, unsigned early) {
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = t;
@@ -388,8 +382,7 @@ TEST_P(SimOrder, AnAtomicIsItselfPublishedOnlyByAFenceBeforeIt) {
 }
 
 /// Block 0 to block 1 to block 2, in each of which thread 0 makes the atomics and other threads fence.
-__global__ void pass_on_by_all(unsigned* data, unsigned* flags, unsigned* out,
-                               Fence middle) {
+__global__ void pass_on_by_all(unsigned* data, unsigned* flags, unsigned* out, Fence middle) {
   const unsigned t = threadIdx.x, b = blockIdx.x;
   if (b == 0) data[t] = t;
   if (b > 0 && t == 0) wait_for(flags + (b - 1), By::counter);
@@ -439,13 +432,14 @@ TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
 }
 
 /// A warp writes; its lane 0 publishes.
-__global__ void by_lane_0(unsigned* data, unsigned* flag, unsigned* out,
-                          unsigned synced) {
+__global__ void by_lane_0(unsigned* data, unsigned* flag, unsigned* out, unsigned synced) {
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = t;
-    if (synced) __syncwarp();
-    else (void)__shfl_sync(0xffffffffu, t, 0);
+    if (synced)
+      __syncwarp();
+    else
+      (void)__shfl_sync(0xffffffffu, t, 0);
     if (t == 0) {
       __threadfence();
       atomicAdd(flag, 1u);
@@ -481,8 +475,7 @@ TEST_P(SimOrder, AShuffleOrdersNothingInMemory) {
   EXPECT_EQ(fault_of<exchange_after_shuffle>(1, 32, 32 * 4, out.ptr()).kind, FaultKind::race);
 }
 
-__global__ void pass_by_volatile(volatile unsigned* data, volatile unsigned* flag,
-                                 unsigned* out) {
+__global__ void pass_by_volatile(volatile unsigned* data, volatile unsigned* flag, unsigned* out) {
   if (blockIdx.x == 0) {
     data[0] = 42;
     __threadfence();
@@ -497,7 +490,7 @@ __global__ void pass_by_volatile(volatile unsigned* data, volatile unsigned* fla
 TEST_P(SimOrder, VolatileIsPlain) {
   const auto flag = zeros<unsigned>(1);
   const Buffer<unsigned> data(1), out(1);
-  volatile unsigned* const d = data.ptr(), f = flag.ptr();
+  volatile unsigned *const d = data.ptr(), *const f = flag.ptr();
   EXPECT_EQ(fault_of<pass_by_volatile>(2, 1, 0, d, f, out.ptr()).kind, FaultKind::race);
 }
 
@@ -528,9 +521,9 @@ __global__ void flag_in_shared(unsigned* out, Passing p) {
 }
 
 TEST_P(SimOrder, FlagsCountInsideABlock) {
-  for (const Passing p : {Passing{}, Passing{Fence::block, Fence::block, By::counter},
-                          Passing{Fence::block, Fence::gpu, By::block_scope},
-                          Passing{Fence::none, Fence::none, By::release_acquire}}) {
+  for (const Passing p :
+       {Passing{}, Passing{Fence::block, Fence::block, By::counter}, Passing{Fence::block, Fence::gpu, By::block_scope},
+        Passing{Fence::none, Fence::none, By::release_acquire}}) {
     const auto flag = zeros<unsigned>(1);
     const Buffer<unsigned> data(1), out(1);
     run<flag_in_global>(1, 64, 0, data.ptr(), flag.ptr(), out.ptr(), p);
@@ -548,7 +541,11 @@ TEST_P(SimOrder, FlagsCountInsideABlock) {
     EXPECT_TRUE(says(f, "which thread 0 wrote (tests/device/sim/order_test.cpp:")) << f.what();
     f = fault_of<flag_in_shared>(1, 64, 8, out.ptr(), p);
     EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-    EXPECT_TRUE(says(f, "byte 0 of shared memory, which thread 0 wrote (tests/device/sim/order_test.cpp:")) << f.what();
+    EXPECT_TRUE(says(
+        f,
+        "byte 0 of the block's shared memory, which the launch made 8 bytes, which thread 0 wrote (tests/device/sim/"
+        "order_test.cpp:"))
+        << f.what();
   }
 }
 
@@ -632,7 +629,7 @@ TEST_P(SimOrder, ConflictsBetweenBlocks) {
       }
       const Fault f = fault_of<two_blocks>(2, 1, 0, p.ptr(), out.ptr(), first, second);
       EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-      EXPECT_TRUE(says(f, "element 2 of a view of 3 elements in global memory, which block ")) << f.what();
+      EXPECT_TRUE(says(f, "element 2 of 3 elements in global memory, which block ")) << f.what();
       EXPECT_TRUE(says(f, "thread 0 wrote") || says(f, "thread 0 read") || says(f, "thread 0 updated atomically"))
           << f.what();
       EXPECT_GT(f.line, 0);
@@ -641,8 +638,10 @@ TEST_P(SimOrder, ConflictsBetweenBlocks) {
 
 __global__ void two_threads(unsigned* p, unsigned* out) {
   const unsigned* const constant = p;
-  if (threadIdx.x == 0) p[0] = 1;
-  else out[threadIdx.x] = constant[0];
+  if (threadIdx.x == 0)
+    p[0] = 1;
+  else
+    out[threadIdx.x] = constant[0];
 }
 
 TEST_P(SimOrder, AReadThroughAPointerToConstIsHeldAgainstALaterWrite) {
@@ -651,16 +650,16 @@ TEST_P(SimOrder, AReadThroughAPointerToConstIsHeldAgainstALaterWrite) {
   const Fault f = fault_of<two_threads>(1, 64, 0, p.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
   if (GetParam() == Order::reverse) {
-    EXPECT_TRUE(
-        says(f, "writes element 0 of a view of 1 elements in global memory, which threads of several warps read"))
+    EXPECT_TRUE(says(f, "writes element 0 of 1 elements in global memory, which threads of several warps read"))
         << f.what();
   }
 }
 
-__global__ void reads_one_writes_other(const unsigned* from, unsigned* to,
-                                       unsigned* out) {
-  if (threadIdx.x == 0) to[0] = 1;
-  else out[threadIdx.x] = from[0];
+__global__ void reads_one_writes_other(const unsigned* from, unsigned* to, unsigned* out) {
+  if (threadIdx.x == 0)
+    to[0] = 1;
+  else
+    out[threadIdx.x] = from[0];
 }
 
 /// Reads are kept only of memory that somebody may write.
@@ -691,8 +690,7 @@ TEST_P(SimOrder, AddingPlainlyFromEveryBlock) {
 }
 
 /// The sum is complete when the counter says so only if each block fences between the two.
-__global__ void sum_and_count(unsigned* sum, unsigned* counter, unsigned* out,
-                              Fence fence) {
+__global__ void sum_and_count(unsigned* sum, unsigned* counter, unsigned* out, Fence fence) {
   atomicAdd(sum, 1u);
   pass(fence);
   if (atomicAdd(counter, 1u) == gridDim.x - 1) {
@@ -728,12 +726,11 @@ TEST(SimOrderForward, AMessageInFull) {
   const Fault f = fault_of<last_block_adds>(4, 1, 0, partials.ptr(), arrived.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
   const auto line = [](int i) { return "tests/device/sim/order_test.cpp:" + std::to_string(first_line + i); };
-  EXPECT_EQ(
-      std::string(f.what()),
-      "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
-          ": reads element 0 of a view of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
-          line(0) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" + line(1) +
-          ")");
+  EXPECT_EQ(std::string(f.what()),
+            "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
+                ": reads element 0 of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
+                line(0) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" +
+                line(1) + ")");
 }
 
 }  // namespace

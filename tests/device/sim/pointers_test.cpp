@@ -1,14 +1,27 @@
-// GlobalPtr and SharedPtr behave like pointers.
+// Kernels use memory by pointers, references, names and lambdas, as in any C++, and each access is found.
 
-#include <type_traits>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "tests/device/sim/support.h"
 
 namespace reductio::sim_tests {
 namespace {
 
-class SimPointersInKernels : public InEachOrder {};
-INSTANTIATE_TEST_SUITE_P(Orders, SimPointersInKernels, testing::ValuesIn(all_orders), order_name);
+class SimPointers : public InEachOrder {};
+INSTANTIATE_TEST_SUITE_P(Orders, SimPointers, testing::ValuesIn(all_orders), order_name);
+
+/// `what` is the fault of thread `thread` of block 0, at `line` of this file, and says `words`.
+void expect_fault(const Fault& f, FaultKind kind, unsigned thread, int line, const std::string& words) {
+  EXPECT_EQ(f.kind, kind) << f.what();
+  EXPECT_EQ(f.block, 0u) << f.what();
+  EXPECT_EQ(f.threads, Threads{thread}) << f.what();
+  EXPECT_EQ(f.file, "tests/device/sim/pointers_test.cpp") << f.what();
+  EXPECT_EQ(f.line, line) << f.what();
+  EXPECT_TRUE(says(f, words)) << f.what() << "\nwanted: " << words;
+}
 
 template <class T>
 __global__ void operators(T* out) {
@@ -41,62 +54,419 @@ void operators_work() {
   EXPECT_EQ(on_host(out), (std::vector<T>{10, 5, 8, T(6) / T(4), T(6) / T(4), 24, 5, 6, 4, 6, 7}));
 }
 
-TEST_P(SimPointersInKernels, PointersBehaveLikePointers) {
+TEST_P(SimPointers, PointersAreOfTheLanguage) {
   operators_work<unsigned>();
   operators_work<float>();
   operators_work<double>();
 }
 
-struct Twice {
-  template <class T>
-  T operator()(T x) const {
-    return x + x;
+template <class T>
+__device__ void exchange(T& a, T& b) {
+  const auto kept = a;
+  a = b;
+  b = kept;
+}
+
+/// What the device's own pointers refused: a name for an element, a reference to it, and a function that deduces it.
+__global__ void names_and_references(float* out) {
+  __shared__ float s[4];
+  __shared__ float2 v[1];
+  float* const p = &s[1];
+  for (auto& x : s) x = 2.5f;
+  auto before = s[0];
+  s[0] = 7;
+  out[0] = before;
+  float& first = *p;
+  first += 1;
+  out[1] = s[1];
+  const auto get = [&](unsigned i) { return s[i] + out[0]; };
+  out[2] = get(1);
+  exchange(s[0], s[1]);
+  std::swap(s[2], p[2]);
+  out[3] = s[0] - s[1];
+  v[0] = make_float2(1, 2);
+  auto [x, y] = v[0];
+  out[4] = x + y;
+  const auto read = [value = s[0]] { return value; };
+  s[0] = 0;
+  out[5] = read();
+  float local[4] = {s[0], s[1], 2, 3};
+  float* const mine = local + 1;
+  *mine += 1;
+  out[6] = local[1];
+  out[7] = static_cast<float>(true ? 0xfffffff0u : -1) + (s[2] > 0 ? s[2] : 0.5);
+}
+
+TEST_P(SimPointers, ElementsHaveNamesAndReferences) {
+  const Buffer<float> out(8);
+  run<names_and_references>(1, 1, 0, out.ptr());
+  EXPECT_EQ(on_host(out), (std::vector<float>{2.5f, 3.5f, 6, -3.5f, 3, 3.5f, 8, 4294967280.0f + 2.5f}));
+}
+
+__global__ void through_a_reference(float* out, unsigned n) {
+  __shared__ float sums[32];
+  float& mine = sums[threadIdx.x];
+  const auto neighbour = [&](unsigned k) -> float& { return sums[threadIdx.x ^ k]; };
+  mine = 1;
+  if (n == 0) __syncthreads();
+  out[threadIdx.x] = neighbour(1);
+}
+constexpr int stores_mine = __LINE__ - 4, reads_neighbour = __LINE__ - 2;
+
+TEST_P(SimPointers, AReferenceAndALambdaRaceLikeTheirElement) {
+  const Buffer<float> out(32);
+  run<through_a_reference>(1, 32, 0, out.ptr(), 0u);
+  const Fault f = fault_of<through_a_reference>(1, 32, 0, out.ptr(), 1u);
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  EXPECT_TRUE(f.line == reads_neighbour || f.line == stores_mine) << f.what();
+  EXPECT_TRUE(says(f, "of shared array sums, which has 128 bytes, which thread ")) << f.what();
+  EXPECT_TRUE(says(f, " with no barrier between")) << f.what();
+}
+
+/// Thread t writes element t, and reads its neighbour's behind the barrier, if there is one.
+template <class T>
+__global__ void small_elements(T* global, unsigned* out, bool barrier) {
+  __shared__ T small[64];
+  const unsigned t = threadIdx.x;
+  small[t] = static_cast<T>(t % 2);
+  global[t] = static_cast<T>(t % 2 == 0);
+  if (barrier) __syncthreads();
+  out[t] = small[t ^ 1] == global[t];
+}
+template <class T>
+__global__ void two_write_one_small_element(T* p) {
+  if (threadIdx.x % 32 == 0) p[3] = static_cast<T>(threadIdx.x != 0);
+}
+
+template <class T>
+void small_elements_are_their_own() {
+  const Buffer<T> global(64);
+  const Buffer<unsigned> out(64);
+  run<small_elements<T>>(1, 64, 0, global.ptr(), out.ptr(), true);
+  EXPECT_EQ(on_host(out), std::vector<unsigned>(64, 1));
+  const FaultKind early = fault_of<small_elements<T>>(1, 64, 0, global.ptr(), out.ptr(), false).kind;
+  EXPECT_EQ(early, FaultKind::race) << name(early);
+  const Fault same = fault_of<two_write_one_small_element<T>>(1, 64, 0, global.ptr());
+  EXPECT_EQ(same.kind, FaultKind::race) << same.what();
+  EXPECT_TRUE(says(same, "element 3 of 64 elements in global memory")) << same.what();
+}
+
+TEST_P(SimPointers, NeighboursInAWordDoNotRace) {
+  small_elements_are_their_own<char>();
+  small_elements_are_their_own<unsigned char>();
+  small_elements_are_their_own<short>();
+}
+
+/// A block's flags, and a word that a thread writes as bytes and another reads as a whole.
+__global__ void flags_of_a_block(unsigned* out) {
+  __shared__ bool is_last;
+  __shared__ bool done[32];
+  __shared__ unsigned word[1];
+  done[threadIdx.x] = true;
+  if (threadIdx.x < 4) reinterpret_cast<unsigned char*>(word)[threadIdx.x] = static_cast<unsigned char>(threadIdx.x);
+  if (threadIdx.x == 0) is_last = true;
+  __syncthreads();
+  if (is_last) out[threadIdx.x] = done[31 - threadIdx.x] ? word[0] : 0;
+}
+__global__ void a_byte_unwritten(unsigned* out) {
+  __shared__ unsigned word[1];
+  if (threadIdx.x < 3) reinterpret_cast<unsigned char*>(word)[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 9) out[0] = word[0];
+}
+constexpr int reads_word = __LINE__ - 2;
+
+TEST_P(SimPointers, BytesMakeAWord) {
+  const Buffer<unsigned> out(32);
+  run<flags_of_a_block>(1, 32, 0, out.ptr());
+  EXPECT_EQ(on_host(out), std::vector<unsigned>(32, 0x03020100u));
+  expect_fault(fault_of<a_byte_unwritten>(1, 32, 0, out.ptr()), FaultKind::unwritten, 9, reads_word,
+               "reads byte 0 of shared array word, which has 4 bytes, which nobody in this block has written");
+}
+
+/// Each of these is wrong in thread 5 of block 0, in its second line.
+template <class T>
+__global__ void misaligned_read(const float* in, float* out, std::size_t first) {
+  if (threadIdx.x == 5) out[0] = reinterpret_cast<const T*>(in + first)[0].x;
+}
+constexpr int reads_misaligned = __LINE__ - 2;
+template <class T>
+__global__ void misaligned_write(float* out, std::size_t first) {
+  if (threadIdx.x == 5) *reinterpret_cast<T*>(out + first) = T{};
+}
+constexpr int writes_misaligned = __LINE__ - 2;
+__global__ void misaligned_in_shared() {
+  __shared__ __align__(16) float s[8];
+  if (threadIdx.x == 5) *reinterpret_cast<float4*>(s + 1) = make_float4(1, 2, 3, 4);
+}
+constexpr int writes_misaligned_shared = __LINE__ - 2;
+__global__ void misaligned_double(const char* in, double* out, int first) {
+  if (threadIdx.x == 5) out[0] = *reinterpret_cast<const double*>(in + first);
+}
+constexpr int reads_misaligned_double = __LINE__ - 2;
+
+TEST_P(SimPointers, AVectorIsAlignedToItsSize) {
+  const auto in = zeros<float>(8);
+  const Buffer<float> out(8);
+  const float* const p = in.ptr();
+  const std::string of_16 = "uses an address that is not aligned to the 16 bytes that its type needs";
+  const std::string of_8 = "uses an address that is not aligned to the 8 bytes that its type needs";
+  for (const std::size_t first : {1, 2, 3}) {
+    expect_fault(fault_of<misaligned_read<float4>>(1, 32, 0, p, out.ptr(), first), FaultKind::misaligned, 5,
+                 reads_misaligned, of_16);
+    expect_fault(fault_of<misaligned_write<float4>>(1, 32, 0, out.ptr(), first), FaultKind::misaligned, 5,
+                 writes_misaligned, of_16);
   }
+  expect_fault(fault_of<misaligned_read<float2>>(1, 32, 0, p, out.ptr(), std::size_t{3}), FaultKind::misaligned, 5,
+               reads_misaligned, of_8);
+  expect_fault(fault_of<misaligned_in_shared>(1, 32, 0), FaultKind::misaligned, 5, writes_misaligned_shared, of_16);
+  const Buffer<double> sum(1);
+  const auto* const bytes = reinterpret_cast<const char*>(p);
+  expect_fault(fault_of<misaligned_double>(1, 32, 0, bytes, sum.ptr(), 4), FaultKind::misaligned, 5,
+               reads_misaligned_double, of_8);
+  run<misaligned_read<float4>>(1, 32, 0, p, out.ptr(), std::size_t{4});
+  run<misaligned_read<float2>>(1, 32, 0, p, out.ptr(), std::size_t{2});
+  run<misaligned_double>(1, 32, 0, bytes, sum.ptr(), 8);
+}
+
+__global__ void index_past_the_size(float* out, int i) {
+  __shared__ float sums[32];
+  if (threadIdx.x == 5) sums[i] = 1;
+  if (threadIdx.x == 5) out[0] = sums[i];
+}
+constexpr int stores_past = __LINE__ - 3;
+
+TEST_P(SimPointers, AnIndexStaysBelowTheSizeOfItsArray) {
+  const Buffer<float> out(1);
+  run<index_past_the_size>(1, 32, 0, out.ptr(), 31);
+  expect_fault(fault_of<index_past_the_size>(1, 32, 0, out.ptr(), 32), FaultKind::out_of_bounds, 5, stores_past,
+               "index 32 is outside the array");
+  expect_fault(fault_of<index_past_the_size>(1, 32, 0, out.ptr(), -1), FaultKind::out_of_bounds, 5, stores_past,
+               "index -1 is outside the array");
+}
+
+__global__ void local_past_the_size(float* out, int i) {
+  float local[4] = {0, 1, 2, 3};
+  if (threadIdx.x == 5) out[0] = local[i];
+}
+constexpr int reads_past_local = __LINE__ - 2;
+
+TEST_P(SimPointers, ALocalArrayHasASizeToo) {
+  const Buffer<float> out(1);
+  run<local_past_the_size>(1, 32, 0, out.ptr(), 3);
+  expect_fault(fault_of<local_past_the_size>(1, 32, 0, out.ptr(), 4), FaultKind::out_of_bounds, 5, reads_past_local,
+               "index 4 is outside the array");
+}
+
+__global__ void hands_out_its_local(unsigned* out) {
+  __shared__ unsigned* mine;
+  volatile unsigned local = 42;
+  if (threadIdx.x == 0) mine = const_cast<unsigned*>(&local);
+  __syncthreads();
+  if (threadIdx.x == 5) out[0] = *mine;
+  __syncthreads();
+  if (threadIdx.x == 0) out[1] = local;
+}
+constexpr int reads_anothers_local = __LINE__ - 4;
+
+TEST_P(SimPointers, AnotherThreadsLocalVariableIsOutOfReach) {
+  const Buffer<unsigned> out(2);
+  expect_fault(fault_of<hands_out_its_local>(1, 32, 0, out.ptr()), FaultKind::out_of_bounds, 5, reads_anothers_local,
+               "reads 4 bytes of another thread's local variable");
+}
+
+/// Block 1 leaves block 0 the address of its own array.
+__global__ void hands_out_its_shared(unsigned** where, unsigned* flag, unsigned* out) {
+  __shared__ unsigned sums[32];
+  sums[threadIdx.x] = threadIdx.x;
+  if (blockIdx.x == 1) {
+    if (threadIdx.x == 0) *where = sums, store_release(flag, 1u);
+    while (load_acquire(flag) != 2) {
+    }
+  } else if (threadIdx.x == 5) {
+    while (load_acquire(flag) != 1) {
+    }
+    out[0] = **where;
+    store_release(flag, 2u);
+  }
+}
+constexpr int reads_anothers_shared = __LINE__ - 4;
+
+TEST_P(SimPointers, AnotherBlocksSharedMemoryIsOutOfReach) {
+  const Buffer<unsigned*> where(1);
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> out(1);
+  expect_fault(fault_of<hands_out_its_shared>(2, 32, 0, where.ptr(), flag.ptr(), out.ptr()), FaultKind::out_of_bounds,
+               5, reads_anothers_shared, "reads 4 bytes of the shared memory of another block, number 1");
+}
+
+__global__ void reads_at(const unsigned* p, unsigned* out) {
+  if (threadIdx.x == 5) out[0] = *p;
+}
+constexpr int reads_p = __LINE__ - 2;
+__global__ void writes_at(unsigned* p) {
+  if (threadIdx.x == 5) *p = 1;
+}
+constexpr int writes_p = __LINE__ - 2;
+__global__ void adds_at(unsigned* p) {
+  if (threadIdx.x == 5) atomicAdd(p, 1u);
+}
+constexpr int adds_p = __LINE__ - 2;
+
+__device__ unsigned of_the_host = 7;  // to CUDA a variable of the device
+__global__ void adds_to_a_variable() {
+  if (threadIdx.x == 5) of_the_host += 1;
+}
+constexpr int adds_to_variable = __LINE__ - 2;
+
+TEST_P(SimPointers, PointersThatAreNone) {
+  const auto before = zeros<unsigned>(4), out = zeros<unsigned>(4), behind = zeros<unsigned>(4);
+  unsigned local = 7;
+  const auto heap = std::make_unique<unsigned>(7);
+  const auto expect_all = [&](unsigned* p, FaultKind kind, const std::string& words) {
+    expect_fault(fault_of<reads_at>(1, 32, 0, static_cast<const unsigned*>(p), out.ptr()), kind, 5, reads_p,
+                 "reads 4 bytes " + words);
+    expect_fault(fault_of<writes_at>(1, 32, 0, p), kind, 5, writes_p, "writes 4 bytes " + words);
+    expect_fault(fault_of<adds_at>(1, 32, 0, p), kind, 5, adds_p, "updates (atomic) 4 bytes " + words);
+  };
+  expect_all(nullptr, FaultKind::out_of_bounds, "at a null pointer");
+  expect_all(reinterpret_cast<unsigned*>(12), FaultKind::out_of_bounds, "at a null pointer");
+  const std::string host = "that are no memory of the device: a kernel reaches what it is given pointers to, and";
+  for (unsigned* const p : {&of_the_host, &local, heap.get()}) expect_all(p, FaultKind::out_of_bounds, host);
+  expect_fault(fault_of<adds_to_a_variable>(1, 32, 0), FaultKind::out_of_bounds, 5, adds_to_variable,
+               "reads 4 bytes " + host);
+  EXPECT_EQ(of_the_host, 7u);
+  EXPECT_EQ(local, 7u);
+  EXPECT_EQ(*heap, 7u);
+
+  unsigned* freed = nullptr;
+  {
+    const auto gone = zeros<unsigned>(4);
+    freed = gone.ptr();
+  }
+  const Buffer<unsigned> other(4);
+  expect_all(freed + 1, FaultKind::use_after_free, "of global memory that was released before this kernel ran");
+
+  // Beside an allocation: in its last page, which is its own, and beyond.
+  expect_fault(fault_of<writes_at>(1, 32, 0, out.ptr() + 4), FaultKind::out_of_bounds, 5, writes_p,
+               "writes element 4 of 4 elements of 4 bytes in global memory");
+  expect_fault(fault_of<adds_at>(1, 32, 0, out.ptr() + 4), FaultKind::out_of_bounds, 5, adds_p,
+               "updates (atomic) element 4 of 4 elements of 4 bytes in global memory");
+  expect_all(out.ptr() - 1, FaultKind::out_of_bounds, "4 bytes before the start of an allocation of 16 bytes");
+  expect_all(out.ptr() + 4096 / 4, FaultKind::out_of_bounds,
+             std::to_string(4096 - 16) + " bytes behind the end of an allocation of 16 bytes");
+}
+
+/// A long local array is filled from a constant of the program's; a pointer may lead to one or to memory.
+__global__ void reads_constants(unsigned* out) {
+  unsigned table[40] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
+                        9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+  static constexpr unsigned weights[4] = {10, 20, 30, 40};
+  const unsigned* const from = threadIdx.x % 2 ? weights : table;
+  table[threadIdx.x % 40] += 1;
+  out[threadIdx.x] = from[threadIdx.x % 4];
+}
+
+TEST_P(SimPointers, ConstantsOfTheProgramAreReadable) {
+  const Buffer<unsigned> out(4);
+  run<reads_constants>(1, 4, 0, out.ptr());
+  EXPECT_EQ(on_host(out), (std::vector<unsigned>{10, 20, 8, 40}));
+}
+
+struct Place {
+  uint3 thread, block, threads, blocks;
 };
-
-__global__ void elements_as_operands(float* out, int yes) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  float* s = reinterpret_cast<float*>(raw);
-  __shared__ unsigned u[4];
-  s[0] = s[1] = 2.5f;
-  u[0] = 3, u[1] = 0xfffffff0u, u[2] = 1;
-  out[0] = yes ? s[0] : 0;  // a float: 2.5
-  out[1] = yes ? 0 : s[0];
-  out[2] = !yes ? s[0] : 7;
-  out[3] = 1;
-  out[3] += yes ? s[0] : 0;
-  out[4] = static_cast<float>((yes ? u[1] : -1) >> 4);  // unsigned, also where it is the int
-  out[5] = static_cast<float>((yes ? -1 : u[1]) >> 4);
-  out[6] = yes ? s[u[2]] : s[0];
-  out[7] = Twice{}(float(s[0]));
-  const auto get = [&](unsigned i) { return s[i]; };
-  const float got = get(1);
-  s[1] = 0;
-  out[8] = got;
-  // As a sort exchanges them.
-  const float a = s[0];
-  s[0] = s[1];
-  s[1] = a;
-  out[9] = s[1];
-  out[10] = s[0];
+__global__ void copies_its_place(Place* places, unsigned* out) {
+  const uint3 thread = threadIdx;
+  const Place mine{thread, blockIdx, blockDim, gridDim};
+  places[blockIdx.x * blockDim.x + threadIdx.x] = mine;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = mine.thread.x + 10 * mine.block.x + 100 * mine.threads.x;
 }
 
-TEST_P(SimPointersInKernels, ElementsAreOperandsOfTheirType) {
-  const Buffer<float> out(11);
-  run<elements_as_operands>(1, 1, 8, out.ptr(), 1);
-  EXPECT_EQ(on_host(out), (std::vector<float>{2.5f, 0, 7, 3.5f, 268435455.0f, 268435455.0f, 2.5f, 5, 2.5f, 2.5f, 0}));
+TEST_P(SimPointers, AThreadCopiesItsPlace) {
+  const Buffer<Place> places(4);
+  const Buffer<unsigned> out(4);
+  run<copies_its_place>(2, 2, 0, places.ptr(), out.ptr());
+  EXPECT_EQ(on_host(out), (std::vector<unsigned>{200, 201, 210, 211}));
+  EXPECT_EQ(on_host(places)[3].blocks.x, 2u);
 }
 
-TEST(SimPointers, ConvertImplicitlyToTheirTypeAlone) {
-  using Float = decltype(static_cast<float*>()[0]);
-  static_assert(std::is_convertible_v<Float, float>);
-  static_assert(!std::is_convertible_v<Float, int>, "`cond ? p[i] : 0` would cut the value off");
-  static_assert(!std::is_convertible_v<Float, double>);
-  static_assert(std::is_constructible_v<double, Float>);
-  static_assert(std::is_convertible_v<float*, const float*>);
-  static_assert(!std::is_convertible_v<const float*, float*>);
-  static_assert(std::is_same_v<decltype(static_cast<const float*>()[0]), float>);
-  static_assert(std::is_trivially_copyable_v<float*> && std::is_trivially_copyable_v<float*>);
+__global__ void writes_its_parameter(unsigned n, unsigned* out) {
+  unsigned* const p = &n;
+  *p += threadIdx.x;
+  out[threadIdx.x] = n;
+}
+
+TEST_P(SimPointers, AThreadHasParametersOfItsOwn) {
+  const Buffer<unsigned> out(3);
+  run<writes_its_parameter>(1, 3, 0, 10u, out.ptr());
+  EXPECT_EQ(on_host(out), (std::vector<unsigned>{10, 11, 12}));
+}
+
+__global__ void reads_named_arrays(unsigned* out, int which) {
+  extern __shared__ unsigned dynamic[];
+  __shared__ unsigned counts[4];
+  __shared__ double sums[4];
+  dynamic[threadIdx.x] = 0;
+  const unsigned* const in_counts = counts;
+  const double* const in_sums = sums;
+  if (threadIdx.x != 5) return;
+  out[0] = which == 0 ? in_counts[7] : which == 1 ? static_cast<unsigned>(in_sums[-1]) : dynamic[40];
+}
+constexpr int reads_named = __LINE__ - 2;
+
+TEST_P(SimPointers, MessagesNameTheSharedArray) {
+  const Buffer<unsigned> out(1);
+  const auto message_of = [&](int which, const char* words) {
+    expect_fault(fault_of<reads_named_arrays>(1, 32, 32 * 4, out.ptr(), which), FaultKind::out_of_bounds, 5,
+                 reads_named, words);
+  };
+  message_of(0, "reads 4 bytes at byte 28 of shared array counts, which has 16 bytes");
+  message_of(1, "reads 8 bytes at byte -8 of shared array sums, which has 32 bytes");
+  message_of(2, "reads 4 bytes at byte 160 of the block's shared memory, which the launch made 128 bytes");
+}
+
+// ------------------------------------------------------------------------------------- what is not found any more
+
+/// A promise on a raw parameter is the compiler's to use and nobody's to check.
+__global__ void breaks_a_promise(const unsigned* __restrict__ in, unsigned* out) {
+  if (threadIdx.x == 0) out[0] = in[0] + 1;
+}
+
+TEST_P(SimPointers, AConstPromiseOfARawParameterIsNotChecked) {
+  const auto p = on_device<unsigned>({41});
+  run<breaks_a_promise>(1, 32, 0, static_cast<const unsigned*>(p.ptr()), p.ptr());
+  EXPECT_EQ(on_host(p)[0], 42u);
+}
+
+/// Lanes may store one value together, so the first line is wrong. The compiler removes it, as nvcc does.
+__global__ void stores_twice(unsigned char* p) {
+  p[0] = static_cast<unsigned char>(threadIdx.x);
+  p[0] = 7;
+}
+
+TEST_P(SimPointers, AStoreThatTheCompilerRemovesIsNotFound) {
+  const auto p = zeros<unsigned char>(1);
+#ifdef __OPTIMIZE__
+  run<stores_twice>(1, 32, 0, p.ptr());
+#else
+  EXPECT_EQ(fault_of<stores_twice>(1, 32, 0, p.ptr()).kind, FaultKind::race);
+#endif
+}
+
+struct __align__(16) Own {
+  float x, y, z, w;
+};
+__global__ void copies_own(const float* in, float* out) {
+  const Own v = *reinterpret_cast<const Own*>(in + 1);
+  out[threadIdx.x] = v.x + v.w;
+}
+
+TEST_P(SimPointers, AMisalignedCopyOfAStructOfTheKernelsOwnIsNotFound) {
+  const auto in = on_device<float>({0, 1, 2, 3, 4});
+  const Buffer<float> out(1);
+  run<copies_own>(1, 1, 0, static_cast<const float*>(in.ptr()), out.ptr());
+  EXPECT_EQ(on_host(out)[0], 5.0f);
 }
 
 }  // namespace

@@ -30,16 +30,18 @@ TEST_P(SimRaces, MissingBlockBarrierIsARace) {
   if (GetParam() == Order::forward) {
     // Thread 0 goes through all levels and reads word 1; then thread 1 begins its first.
     EXPECT_EQ(f.threads[0], 1u);
-    EXPECT_TRUE(says(f,
-                     "writes byte 4 of shared memory, which thread 0 read (tests/device/sim/races_test.cpp:16) with no "
-                     "barrier between"))
+    EXPECT_TRUE(
+        says(f,
+             "writes byte 4 of the block's shared memory, which the launch made 1024 bytes, which thread 0 read "
+             "(tests/device/sim/races_test.cpp:17) with no barrier between"))
         << f.what();
   } else if (GetParam() == Order::reverse) {
     // Threads 127 ... 64 have one level each; thread 63 has two.
     EXPECT_EQ(f.threads[0], 63u);
-    EXPECT_TRUE(says(f,
-                     "reads byte 508 of shared memory, which thread 127 wrote (tests/device/sim/races_test.cpp:16) "
-                     "with no barrier between"))
+    EXPECT_TRUE(
+        says(f,
+             "reads byte 508 of the block's shared memory, which the launch made 1024 bytes, which thread 127 wrote "
+             "(tests/device/sim/races_test.cpp:17) with no barrier between"))
         << f.what();
   }
 }

@@ -19,7 +19,7 @@ TEST_F(SimStreams, NothingRunsUntilSomebodyWaits) {
   const Buffer<unsigned> out(32);
   launch<write_index>({1, 32, 0, {}}, out.ptr());
   const Stream other = device->create_stream();
-  EXPECT_EQ(read(reinterpret_cast<void*>(out.ptr().address()), 32, other), std::vector<unsigned>(32, 0xffffffffu));
+  EXPECT_EQ(read(out.ptr(), 32, other), std::vector<unsigned>(32, 0xffffffffu));
   device->synchronize({});
   EXPECT_EQ(on_host(out)[31], 31u);
   device->destroy_stream(other);
@@ -232,8 +232,7 @@ TEST_F(TwoSimStreams, EachComesAfterItsOwnLaunches) {
 }
 
 TEST_F(TwoSimStreams, RaceBehindAGridBarrierToo) {
-  for (int i = 0; i < 2; ++i)
-    launch_cooperative<writes_behind_a_grid_barrier>({4, 32, 0, i == 0 ? a : b}, both.ptr());
+  for (int i = 0; i < 2; ++i) launch_cooperative<writes_behind_a_grid_barrier>({4, 32, 0, i == 0 ? a : b}, both.ptr());
   EXPECT_NE(told().find("of a launch of another stream wrote"), std::string::npos);
 }
 

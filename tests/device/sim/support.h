@@ -51,7 +51,7 @@ inline __global__ void add_one(unsigned* p) { p[threadIdx.x] += 1; }
 template <class T>
 Buffer<T> on_device(const std::vector<T>& values) {
   Buffer<T> b(values.size());
-  sim::enqueue_copy_in({}, reinterpret_cast<void*>(b.ptr().address()), values.data(), values.size() * sizeof(T));
+  sim::enqueue_copy_in({}, b.ptr(), values.data(), values.size() * sizeof(T));
   sim::synchronize({});
   return b;
 }

@@ -10,8 +10,7 @@ namespace {
 class SimWaits : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimWaits, testing::ValuesIn(all_orders), order_name);
 
-__global__ void last_block(const unsigned* in, unsigned* partials, unsigned* counter,
-                           unsigned* out) {
+__global__ void last_block(const unsigned* in, unsigned* partials, unsigned* counter, unsigned* out) {
   extern __shared__ __align__(16) unsigned char raw[];
   unsigned* is_last = reinterpret_cast<unsigned*>(raw);
   if (threadIdx.x == 0) {
@@ -105,19 +104,17 @@ TEST_P(SimWaits, ForSeveralWordsInTurn) {
   EXPECT_EQ(f.kind, FaultKind::endless_wait) << f.what();
 }
 
-int line_of_poll = 0;
-
 __global__ void wait_for_flag(unsigned* flag, unsigned* out, unsigned producer_sets) {
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) {
     if (producer_sets) store_release(flag, 1u);
   } else {
-    line_of_poll = __LINE__ + 1;
     while (load_acquire(flag) == 0) {
     }
     out[blockIdx.x] = 1;
   }
 }
+constexpr int line_of_poll = __LINE__ - 5;
 
 TEST_P(SimWaits, LostWakeUpBetweenBlocks) {
   const auto flag = zeros<unsigned>(1);
@@ -134,8 +131,7 @@ TEST_P(SimWaits, LostWakeUpBetweenBlocks) {
   run<wait_for_flag>(4, 64, 0, flag.ptr(), out.ptr(), 1u);
 }
 
-__global__ void producer_with_a_branch(const unsigned* in, unsigned* values,
-                                       unsigned* flags, unsigned* out) {
+__global__ void producer_with_a_branch(const unsigned* in, unsigned* values, unsigned* flags, unsigned* out) {
   const unsigned b = blockIdx.x;
   if (threadIdx.x == 0) {
     const unsigned value = in[b];

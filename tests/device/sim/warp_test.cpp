@@ -41,13 +41,11 @@ TEST_P(SimWarps, Shuffles) {
   }
 }
 
-int line_of_shuffle = 0;
-
 __global__ void small_block(float* out) {
   const float mine = static_cast<float>(threadIdx.x);
-  line_of_shuffle = __LINE__ + 1;
   out[threadIdx.x] = __shfl_down_sync(0xffffffffu, mine, 4);
 }
+constexpr int line_of_shuffle = __LINE__ - 2;
 
 TEST_P(SimWarps, LanesThatTheBlockLacksGiveNoValue) {
   const Buffer<float> out(8);
@@ -96,8 +94,10 @@ TEST_P(SimWarps, ValuesThatCudaLeavesUndefinedAreToldOf) {
 
 __global__ void warp_sums(unsigned* u, int* i) {
   u[threadIdx.x] = __reduce_add_sync(0xffffffffu, 0xfffffff0u + threadIdx.x % 32);
-  if (threadIdx.x % 2) i[threadIdx.x] = __reduce_add_sync(0xaaaaaaaau, -static_cast<int>(threadIdx.x % 32));
-  else i[threadIdx.x] = __reduce_add_sync(0x55555555u, 1);
+  if (threadIdx.x % 2)
+    i[threadIdx.x] = __reduce_add_sync(0xaaaaaaaau, -static_cast<int>(threadIdx.x % 32));
+  else
+    i[threadIdx.x] = __reduce_add_sync(0x55555555u, 1);
 }
 
 TEST_P(SimWarps, WarpReductionsOfSeveralMasksAtOnce) {
@@ -141,7 +141,8 @@ __global__ void last_warp_in_global(unsigned* data) {
 TEST_P(SimWarps, MissingWarpBarrierInSharedMemory) {
   const auto in = counting(64);
   const Buffer<unsigned> out(1);
-  const Fault f = fault_of<last_warp_in_shared<false>>(1, 64, 64 * 4, static_cast<const unsigned*>(in.ptr()), out.ptr());
+  const Fault f =
+      fault_of<last_warp_in_shared<false>>(1, 64, 64 * 4, static_cast<const unsigned*>(in.ptr()), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.kernel, "last_warp_in_shared<false>");
   ASSERT_EQ(f.threads.size(), 1u);
@@ -158,7 +159,7 @@ TEST_P(SimWarps, MissingWarpBarrierInGlobalMemory) {
   const Fault f = fault_of<last_warp_in_global<false>>(1, 64, 0, data.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.kernel, "last_warp_in_global<false>");
-  EXPECT_TRUE(says(f, "of a view of 64 elements in global memory")) << f.what();
+  EXPECT_TRUE(says(f, "of 64 elements in global memory")) << f.what();
   const auto again = counting(64);
   run<last_warp_in_global<true>>(1, 64, 0, again.ptr());
   EXPECT_EQ(on_host(again)[0], 31u * 32 / 2);
