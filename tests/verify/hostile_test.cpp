@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "device/backend.h"
 #include "device/device.h"
@@ -320,6 +321,30 @@ TEST(Hostile, shares_its_workspace_among_all_plans) {
   shared.reset();
 }
 
+/// Adds zeros that lie beside its partial results, in other buffers if in any.
+__global__ void strays(const float* in, float* partials, std::size_t n, std::int64_t distance) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum + partials[distance];
+}
+TEST(Hostile, reads_the_buffers_beside_its_own) {
+  for (const std::int64_t pages : {-100, -10, -2, 2, 10, 100}) {
+    Variant v = variant("strays", [=](const Problem& p, const DeviceInfo&) {
+      std::vector<Buffer<float>> zeros;
+      while (zeros.size() < 300) zeros.push_back(zeroed_buffer<float>(1024));
+      PlanInfo info = two_launches_info(p.n);
+      info.workspace_bytes = zeros.size() * zeros[0].bytes();
+      return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
+        float* const partials = zeros[zeros.size() / 2].ptr();
+        launch<strays>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in), partials, n,
+                       pages * 1024);
+        launch<add_partials>({1, 1, 0, stream}, static_cast<const float*>(partials), static_cast<float*>(out), grid);
+      });
+    });
+    v.persistent_state = "zeros";
+    expect_rejected(v, "simulated device: out of bounds", Tier::quick);
+  }
+}
+
 /// The last block zeroes the counter for the next call.
 __global__ void last_block(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
@@ -593,7 +618,7 @@ Variant with_index(std::size_t steps) {
 }
 TEST(Hostile, chooses_its_index_without_the_step_past_the_end) {
   expect_sound(with_index(1));
-  expect_rejected(with_index(0), "index-limit=32767");
+  expect_rejected(with_index(0), "index-limit=32767: simulated device: out of bounds");
 }
 
 /// A sum of bytes by 16 at a time, whose index may be one of 32 bits that wraps in the step past the end.

@@ -34,8 +34,11 @@ using pages::page_bytes;
 constexpr unsigned char poison = 0xFF;
 constexpr const char* in_prepare = "a plan's memory is there from when it is prepared until it is destroyed (Buffer)";
 /// Where the addresses of allocations begin, each above the last, and where they begin anew: far from what the system
-/// chooses itself. An allocation leaves a page free behind it.
+/// chooses itself.
 constexpr std::uintptr_t first_address = std::uintptr_t{1} << 45, last_address = std::uintptr_t{1} << 46;
+/// How many bytes an allocation leaves free behind it, and no fewer than its own: who reaches past one, or by twice its
+/// size, finds no other.
+constexpr std::size_t least_gap = std::size_t{1} << 20;
 /// How many released allocations are remembered.
 constexpr std::size_t most_released = 4096;
 
@@ -84,7 +87,7 @@ void* map_pages(std::size_t bytes) {
   void* const p = mmap(reinterpret_cast<void*>(h.next_address), bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  h.next_address += bytes + page_bytes;
+  h.next_address += bytes + std::max(bytes, least_gap);
   return p;
 }
 
