@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "device/sim/block.h"
+#include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
 #include "device/sim/fiber.h"
 #include "device/sim/launch_log.h"
