@@ -51,7 +51,7 @@ PLANTED = [{"src/kernels/a.cu": line + "\n"} for line in (
 )] + [{"src/strategies/a.h": '#ifdef __CUDACC__\n'}]
 CLEAN = [
     {"src/strategies/a.h": "#pragma once\ninline namespace REDUCTIO_DEVICE_NAMESPACE {}\n"},
-    {"src/kernels/a.cu": "// the text's `extern __shared__`, its <<<grid, block>>> and asm\nint n = 1'000'000;\n"
+    {"src/kernels/a.cu": "// the text's <<<grid, block>>> and asm\n__shared__ float buffer[256];\nint n = 1'000'000;\n"
                          "#pragma unroll\nconst char* s = \"cuda::\";\n"
                          "__shared__ float sums[256];\nextern __shared__ unsigned char raw[];\n"
                          "const Strategy how{.name = 1};  // gpu.kind\nint kind = similar(gpu.sm_count);\n"},

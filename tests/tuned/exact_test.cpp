@@ -473,8 +473,7 @@ void by_type(ElementType type) {
   const T sum = rounded_by_core(values), squares = rounded_by_core(values, true);
   for (const auto& [operation, want] : std::vector<std::pair<Operation, std::vector<T>>>{
            {Operation::sum, {sum}}, {Operation::sum_of_squares, {squares}}, {Operation::moments, {sum, squares}}}) {
-    tuned::add_up_exactly(operation, type, reinterpret_cast<const void*>(in.ptr().address()), values.size(),
-                          reinterpret_cast<void*>(out.ptr().address()), workspace.ptr(), gpu_of_six, nullptr);
+    tuned::add_up_exactly(operation, type, in.ptr(), values.size(), out.ptr(), workspace.ptr(), gpu_of_six, nullptr);
     std::vector<T> got = on_host(out);
     got.resize(want.size());
     EXPECT_EQ(got, want) << name(type) << ", " << name(operation);

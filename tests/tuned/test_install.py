@@ -194,7 +194,7 @@ def test_a_result_that_does_not_go_with_its_elements_is_one_error(tmp_path):
     """double into float compiled, and rounded each element before it was added. One compilation of a line for each call."""
     lines = ['#include "tuned/tuned.h"', "using namespace reductio;"]
     for k, (element, result) in enumerate(MISMATCHED):
-        lines.append(f"void f{k}(device::GlobalPtr<const {element}> in, device::GlobalPtr<{result}> out) {{")
+        lines.append(f"void f{k}(const {element}* in, {result}* out) {{")
         lines += [f"  tuned::{call}<{element}, {result}>(in, 1, out, {{}}, tuned::Gpu{{6, 2048}}, nullptr);" for call in CALLS]
         lines.append("}")
     (tmp_path / "calls.cpp").write_text("\n".join(lines) + "\n")

@@ -216,7 +216,8 @@ void vectors_start_at(unsigned boundary) {
       EXPECT_EQ(share.head_count + static_cast<std::size_t>(share.vectors) * (16 / sizeof(In)) + share.tail_count, n);
       EXPECT_LT(share.head_count * sizeof(In), boundary) << start;
       EXPECT_LT(share.tail_count * sizeof(In), 16u) << start;
-      EXPECT_TRUE(share.vectors == 0 || reinterpret_cast<std::uintptr_t>(share.body) % boundary == 0) << start << ", " << n;
+      EXPECT_TRUE(share.vectors == 0 || reinterpret_cast<std::uintptr_t>(share.body) % boundary == 0)
+          << start << ", " << n;
     }
 }
 TEST(SimTunedShare, VectorsStartAtABoundary) {
@@ -279,7 +280,8 @@ TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
     EXPECT_EQ(kept(256 * MiB + 1), SIZE_MAX);
   }
   EXPECT_EQ(tuned::launch_shape(MiB, FinishedBy::words, h200, one_tile_kept).kept_bytes, 1u << 16) << "as chosen";
-  EXPECT_EQ(tuned::share_of(static_cast<const float*>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
+  EXPECT_EQ(tuned::share_of(static_cast<const float*>(nullptr), 0, 128, 32 * MiB).kept,
+            static_cast<std::int64_t>(2 * MiB));
 }
 
 /// Whoever runs first, what is added to what stays the same: values whose sum depends on it give the same bits. Where
@@ -478,8 +480,7 @@ TEST_P(SimTuned, AddsUpLittleBesideMore) {
 }
 
 /// One warp, whose lanes add the numbers to an accumulator and then take the sum, all of them the same.
-__global__ void sum_of_long(const double* in, unsigned n, std::uint64_t* words,
-                            double* out) {
+__global__ void sum_of_long(const double* in, unsigned n, std::uint64_t* words, double* out) {
   const tuned::LongAccumulator sum(words);
   for (unsigned i = threadIdx.x / tuned::LongAccumulator::parts; i < n; i += 32 / tuned::LongAccumulator::parts)
     if (threadIdx.x < 32 / tuned::LongAccumulator::parts * tuned::LongAccumulator::parts)
@@ -660,8 +661,7 @@ void adds_up_by_type(ElementType type, const Buffer<std::uint64_t>& workspace) {
   std::memcpy(words.data(), values.data(), values.size() * sizeof(In));
   const auto in = on_device(words);
   const Buffer<Acc> out(1);
-  tuned::add_up(type, reinterpret_cast<const void*>(in.ptr().address()), values.size(),
-                reinterpret_cast<void*>(out.ptr().address()), workspace.ptr(), small_gpu, nullptr);
+  tuned::add_up(type, in.ptr(), values.size(), out.ptr(), workspace.ptr(), small_gpu, nullptr);
   std::vector<Acc> wide;
   for (const In x : values) wide.push_back(static_cast<Acc>(x));
   EXPECT_EQ(on_host(out)[0], expected<Acc>(wide, 0)) << name(type);
@@ -682,7 +682,7 @@ TEST_P(SimTuned, AddsUpTypesThatAreKnownAtRunTime) {
 TEST_P(SimTuned, NothingAddsUpToZeroWithoutBeingRead) {
   const Buffer<float> out(1);
   const auto workspace = new_workspace();
-  tuned::sum(static_cast<const float*>(), 0, out.ptr(), workspace.ptr(), small_gpu, nullptr);
+  tuned::sum(static_cast<const float*>(nullptr), 0, out.ptr(), workspace.ptr(), small_gpu, nullptr);
   EXPECT_EQ(on_host(out)[0], 0);
 }
 
@@ -790,9 +790,10 @@ TEST(SimTunedCall, IsOneLaunchThatNeitherAllocatesNorWaits) {
   const auto workspace = new_workspace();
   const Buffer<float> out(1);
   const auto in = zeros<float>(50000);
-  const sim::Shape first = sim::watch_enqueue([&] {
-    tuned::sum(static_cast<const float*>(in.ptr()), 50000, out.ptr(), workspace.ptr(), small_gpu, nullptr);
-  }).first_launch;
+  const sim::Shape first =
+      sim::watch_enqueue([&] {
+        tuned::sum(static_cast<const float*>(in.ptr()), 50000, out.ptr(), workspace.ptr(), small_gpu, nullptr);
+      }).first_launch;
   EXPECT_EQ(first.grid, tuned::Reduction<float>(50000, small_gpu).shape().grid);
   sim::synchronize({});
 }

@@ -33,6 +33,9 @@ using pages::page_bytes;
 
 constexpr unsigned char poison = 0xFF;
 constexpr const char* in_prepare = "a plan's memory is there from when it is prepared until it is destroyed (Buffer)";
+/// How many bytes an allocation leaves free behind it, and no fewer than its own: who reaches past one, or by twice its
+/// size, finds no other.
+constexpr std::size_t least_gap = std::size_t{1} << 20;
 /// How many released allocations are remembered.
 constexpr std::size_t most_released = 4096;
 /// Pages are used again, since new ones cost the system more than most cases do, but only after so many releases.
@@ -93,7 +96,7 @@ void* map_pages(std::size_t bytes) {
   void* const p = mmap(reinterpret_cast<void*>(h.next_address), bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  h.next_address += bytes + page_bytes;
+  h.next_address += bytes + std::max(bytes, least_gap);
   return p;
 }
 
