@@ -16,7 +16,6 @@ std::string_view name(FaultKind k) {
     case FaultKind::unfinished_barrier: return "unfinished barrier";
     case FaultKind::warp_mask: return "warp mask";
     case FaultKind::endless_wait: return "endless wait";
-    case FaultKind::aliased: return "shared arrays that are one";
     case FaultKind::host_access: return "device code on the host";
     case FaultKind::stopped: return "stopped by the kernel";
     case FaultKind::contract: return "broken contract";

@@ -21,7 +21,6 @@ enum class FaultKind {
   unfinished_barrier,  ///< a barrier or warp operation for which threads wait that do not come
   warp_mask,           ///< lanes of a warp operation that disagree on mask or operation, or are not in their mask
   endless_wait,        ///< threads poll for what nobody writes
-  aliased,             ///< two shared arrays that are one on a GPU
   host_access,         ///< device memory read or written outside a kernel
   stopped,             ///< an assert() that does not hold, or __trap()
   contract,            ///< a plan that does what plans may not: wait in enqueue(), work in another plan's memory
