@@ -13,6 +13,7 @@
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
+#include "measure/results/machine.h"
 
 namespace reductio::cli {
 namespace {
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 
 struct NewOptions {
   std::string name, source, from = "two-launch";
+  bool chose_from = false;
 };
 
 // @ID@ is filled in. Each file must compile for both devices and pass the battery unchanged:
@@ -125,6 +127,41 @@ constexpr const char* foot = R"(
 const std::map<std::string, const char*> kernels{
     {"atomic", atomic_kernel}, {"two-launch", two_launch_kernel}, {"last-block", last_block_kernel}};
 
+// Outside of the source folder, as with the Python wheel, the file is a plug-in.
+constexpr const char* plugin_head = R"(/// @ID@: say here what this reduction tries, and where the idea comes from.
+///
+/// To make it your own: change the @WHAT@, keep it correct for every n, then
+///   @PROGRAM@ verify --variants ./@FILE@
+///   @PROGRAM@ compare @BASE@ ./@FILE@
+/// docs/plugins.md has the macros for other types, and what else a file may say.
+#include <reductio/plugin.h>
+)";
+
+constexpr const char* cuda_plugin = R"(
+/// Each thread adds its share to out[0].
+__global__ void add_all(const float* in, size_t n, float* out) {
+  float sum = 0;
+  const size_t first = blockIdx.x * size_t{blockDim.x} + threadIdx.x, stride = size_t{gridDim.x} * blockDim.x;
+  for (size_t i = first; i < n; i += stride) sum += in[i];
+  atomicAdd(out, sum);
+}
+static void sum_all(const float* in, size_t n, float* out, void*, cudaStream_t stream) {
+  cudaMemsetAsync(out, 0, sizeof *out, stream);
+  add_all<<<528, 256, 0, stream>>>(in, n, out);
+}
+REDUCTIO_SUM_F32("@ID@", sum_all)
+)";
+
+constexpr const char* cpu_plugin = R"(
+/// Four sums, so that no addition waits for the one before.
+static void sum_all(const float* in, size_t n, float* out) {
+  float sums[4] = {0, 0, 0, 0};
+  for (size_t i = 0; i < n; ++i) sums[i % 4] += in[i];
+  *out = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+REDUCTIO_CPU_SUM_F32("@ID@", sum_all)
+)";
+
 constexpr std::size_t longest_id = 64;
 
 /// "mine/first-idea", or "first-idea", which goes to "mine/". Throws UsageError where the name is no id.
@@ -172,6 +209,7 @@ bool is_project(const fs::path& folder) {
   return fs::exists(folder / "src" / "device" / "device.h", no) && fs::is_directory(folder / "src" / "kernels", no);
 }
 
+/// Empty: the current folder is in none, and none was named.
 fs::path find_project(const std::string& source) {
   if (!source.empty()) {
     if (is_project(source)) return source;
@@ -179,8 +217,7 @@ fs::path find_project(const std::string& source) {
   }
   for (fs::path folder = fs::current_path();; folder = folder.parent_path()) {
     if (is_project(folder)) return folder;
-    if (folder == folder.root_path())
-      throw UsageError("not inside reductio's source folder; go there or name it with --source DIR");
+    if (folder == folder.root_path()) return {};
   }
 }
 
@@ -206,6 +243,27 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), by);
 }
 
+void write(const fs::path& file, const std::string& text) {
+  if (fs::exists(file)) throw UsageError("'" + file.string() + "' exists already; choose another name");
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  if (!out) throw UsageError("cannot write '" + file.string() + "'");
+}
+
+int write_plugin(const std::string& id) {
+  const bool cuda = !build_description().cuda_compiler.empty();
+  const std::string file = underscored(id) + (cuda ? ".cu" : ".cpp"), base = cuda ? "cub/sum" : "host/plain";
+  std::string text = std::string(plugin_head) + (cuda ? cuda_plugin : cpu_plugin);
+  for (const auto& [what, by] : {std::pair<std::string, std::string>{"@ID@", id}, {"@FILE@", file}, {"@BASE@", base},
+                                 {"@PROGRAM@", program_as_called()}, {"@WHAT@", cuda ? "kernel" : "function"}})
+    replace_all(text, what, by);
+  write(file, text);
+  fmt::print("{}: variant {}, a plug-in; inside reductio's source folder it would join the program\n", file, id);
+  fmt::print("next: {0} verify --variants ./{1} && {0} compare {2} ./{1}\n", program_as_called(), file, base);
+  return exit_ok;
+}
+
 int run(const NewOptions& options) {
   const auto kernel = kernels.find(options.from);
   if (kernel == kernels.end())
@@ -214,19 +272,20 @@ int run(const NewOptions& options) {
   const std::string id = make_id(options.name);
   check_is_free(id);
   const fs::path project = find_project(options.source);
+  if (project.empty()) {
+    if (options.chose_from)
+      throw UsageError("--from chooses a kernel of reductio's source folder; go there, name it with --source DIR, or "
+                       "leave out --from for a plug-in");
+    return write_plugin(id);
+  }
   const fs::path file = project / "src" / "kernels" / (underscored(id) + ".cu");
-  if (fs::exists(file)) throw UsageError("'" + file.string() + "' exists already; choose another name");
-
   std::string text = std::string(head) + kernel->second + foot;
   replace_all(text, "@TREE@", block_tree);
   replace_all(text, "@THREAD@", thread_sum);
   replace_all(text, "@ID@", id);
   const fs::path build = own_build(project);
   replace_all(text, "@BUILD@", build.empty() ? "build" : seen_from(fs::canonical(project), build));
-  std::ofstream out(file);
-  out << text;
-  out.close();
-  if (!out) throw UsageError("cannot write '" + file.string() + "'");
+  write(file, text);
   fmt::print("{}: variant {}{}\n", file.string(), id,
              id == options.name ? "" : "; a name without a group goes to mine/");
   const fs::path others = project / "build";  // where presets and README.md build it
@@ -243,12 +302,17 @@ Command add_new(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
   sub->add_option("name", options->name,
                   "Its id, as mine/first-idea: a group and a name of a-z, 0-9 and -; a name alone goes to mine/");
-  sub->add_option("--from", options->from, "How its blocks' sums become one: atomic, two-launch, last-block")
-      ->type_name("KERNEL")
-      ->capture_default_str();
-  sub->add_option("--source", options->source, "The project's source folder (default: the current one or one above)")
+  CLI::Option* from = sub->add_option("--from", options->from,
+                                      "How its blocks' sums become one: atomic, two-launch, last-block")
+                          ->type_name("KERNEL")
+                          ->capture_default_str();
+  sub->add_option("--source", options->source,
+                  "The project's source folder (default: the current one or one above; else a plug-in is written)")
       ->type_name("DIR");
-  return {sub, [options] { return run(*options); }};
+  return {sub, [options, from] {
+            options->chose_from = from->count() > 0;
+            return run(*options);
+          }};
 }
 
 }  // namespace reductio::cli

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -150,7 +151,8 @@ class Observer final : public RunObserver {
     if (!best) return "";
     std::set<std::string> plugins;
     for (const std::string& id : {std::get<2>(*best), std::get<3>(*best)})
-      if (const Variant& v = find_variant(id); !v.plugin.empty()) plugins.insert(" --plugin " + quoted(v.plugin));
+      if (const Variant& v = find_variant(id); std::filesystem::is_regular_file(v.plugin))  // or of a notebook
+        plugins.insert(" --plugin " + quoted(v.plugin));
     return fmt::format("{} {}{}", std::get<2>(*best), std::get<3>(*best), fmt::join(plugins, ""));
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <new>
 #include <optional>
@@ -509,7 +510,7 @@ std::string Case::command(DeviceKind device, const std::string& program) const {
   std::string plugin = variant->plugin;
   if (plugin.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+") != plugin.npos)
     plugin = "'" + plugin + "'";
-  if (!plugin.empty()) plugin = " --plugin " + plugin;
+  plugin = std::filesystem::is_regular_file(variant->plugin) ? " --plugin " + plugin : "";  // or of a notebook
   std::string text = program + " verify" + plugin + " --device " + std::string(name(device)) + " --variants '^" + id +
                      "$' --operations " + std::string(name(problem.operation)) + " --types " +
                      std::string(name(problem.type)) + " --sizes " + std::to_string(problem.n);

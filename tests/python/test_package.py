@@ -4,11 +4,13 @@ import contextlib
 import csv
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import textwrap
 import threading
 import types
+import typing
 from pathlib import Path
 
 import pytest
@@ -449,6 +451,16 @@ def test_without_cuda_the_call_that_was_made_is_named():
             getattr(reductio, function)(OnGpu(), out)
 
 
+def test_hints_name_files_alone(capfd, tmp_path):
+    scope = {"np": np, "reductio": reductio}
+    exec(MINE.replace("np.sum(x, out=out)", "out[()] = 1"), scope)  # as in a notebook: in no file
+    assert not reductio.verify(scope["mine"], sizes="1000")
+    exec(MINE.replace("mine/sum", "mine/right"), scope)
+    reductio.run("cpu", variants=["host/plain", scope["mine"]], out=tmp_path, types="f32", sizes="2^10", quick=True)
+    printed = capfd.readouterr()
+    assert "a notebook" not in printed.out + printed.err
+
+
 def test_functions_where_cuda_has_started(monkeypatch):
     def forked(x, out, stream): ...
     monkeypatch.setattr("reductio._arrays.cuda_has_started", lambda: True)
@@ -527,6 +539,17 @@ def test_pandas_is_imported_when_a_table_is_made():
     assert version[:2] == ["False", "Table"]
     has_cuda = "built without CUDA" not in python("--version", program=str(PACKAGE.parent / "bin" / "reductio"))[1]
     assert version[2].endswith("+cpu") != has_cuda
+
+
+@pytest.mark.parametrize("command, own", [("verify", {"variants", "quiet"}), ("compare", {"json-to"}),
+                                          ("run", {"variants", "out"})])
+def test_type_checkers_know_the_options_of_the_command_line(command, own):
+    """`own`: named by the function itself."""
+    from reductio import _options
+    help = python(command, "--help", program=str(PACKAGE.parent / "bin" / "reductio"))[1]
+    options = set(re.findall(r"^ +(?:-\w, *)?--([a-z][a-z-]+)", help, re.M)) - {"help"} - own
+    known = typing.get_type_hints(getattr(_options, command.capitalize() + "Options"))
+    assert {name.replace("_", "-") for name in known} == options
 
 
 def test_a_notebook_shows_a_table_and_a_figure_once(monkeypatch, tmp_path):

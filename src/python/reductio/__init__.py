@@ -37,6 +37,9 @@ __all__ = ["Array", "Error", "Partial", "Stream", "Variant", "compare", "exact_m
            "run", "sum", "variant", "verify"]
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import CompareOptions, RunOptions, VerifyOptions
     from ._table import Table
 
 
@@ -50,7 +53,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'reductio' has no attribute '{name}'")
 
 
-def verify(*variants: "Variant | str", quiet: bool = False, **options: Any) -> bool:
+def verify(*variants: "Variant | str", quiet: bool = False, **options: Unpack[VerifyOptions]) -> bool:
     """Runs the battery of each variant, as `reductio verify` does: exact sums, sizes, alignments, repeated calls,
     streams.
 
@@ -69,7 +72,8 @@ def verify(*variants: "Variant | str", quiet: bool = False, **options: Any) -> b
     return code == 0
 
 
-def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True, **options: Any) -> Table:
+def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True,
+            **options: Unpack[CompareOptions]) -> Table:
     """Measures variants beside each other, in turn, and says which is faster, as `reductio compare` does.
 
     `base`, `variants`: functions declared by @reductio.variant, ids ("cub/sum", "levels/naive:block=128"), or files of
@@ -97,7 +101,7 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
 
 
 def run(*experiments: str, variants: Iterable["Variant | str"] | None = None, out: "str | Path" = "out/results",
-        **options: Any) -> Path:
+        **options: Unpack[RunOptions]) -> Path:
     """Runs experiments and writes their rows as CSV, as `reductio run` does.
 
     `experiments`: as "comparison"; `python -m reductio list experiments` has them. `variants`: ids or functions; by

@@ -465,3 +465,16 @@ def test_libraries_of_other_languages(language, ending, command, reductio, tmp_p
 def test_the_pages_variant_in_c(reductio, tmp_path):
     (tmp_path / "mine.c").write_text(listing("c"))
     assert re.search(r"ok +cpu +mine/steps +\d+ passed", reductio("verify", "--variants", "./mine.c").ok())
+
+
+def test_outside_of_the_source_folder_new_writes_a_plugin(tmp_path):
+    said, then = call("new", "mine/first-idea", cwd=tmp_path).ok().splitlines()
+    (file,) = tmp_path.iterdir()
+    assert said == (f"{file.name}: variant mine/first-idea, a plug-in; inside reductio's source folder it would join the "
+                    "program")
+    assert then.startswith("next: ") and f"verify --variants ./{file.name} && " in then and f" ./{file.name}" in then
+    assert "exists already; choose another name" in call("new", "mine/first-idea", cwd=tmp_path).error(1)
+    assert "--from chooses a kernel of reductio's source folder" in call("new", "mine/x", "--from", "atomic",
+                                                                         cwd=tmp_path).error(1)
+    if file.suffix == ".cpp":  # a kernel needs a GPU
+        call("verify", "--variants", f"./{file.name}", "--tier", "quick", cwd=tmp_path).ok()
