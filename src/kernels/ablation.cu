@@ -133,9 +133,10 @@ struct FanInSlots : Choice {
   template <class T>
   static std::unique_ptr<Plan> plan(const Launches<T>& launches, const Settings&) {
     const Buffer<std::uint64_t> slots = zeroed_buffer<std::uint64_t>(tuned::Message<T>::words * launches.grid);
-    return plan_of(
-        launches.info(launches.sums_per_thread() + 1 + tree, slots.bytes()),
-        [=](void* in, void* out, Stream stream) { launches(in, static_cast<T*>(out), stream, {.slots = slots.ptr()}); });
+    return plan_of(launches.info(launches.sums_per_thread() + 1 + tree, slots.bytes()),
+                   [=](void* in, void* out, Stream stream) {
+                     launches(in, static_cast<T*>(out), stream, {.slots = slots.ptr()});
+                   });
   }
 };
 

@@ -309,7 +309,8 @@ std::unique_ptr<Plan> two_launches(const Problem& p, const Settings& s, const De
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     launch<sums_of_blocks<Method, T>>({grid, block, 0, stream}, static_cast<const T*>(in), partials.ptr(),
                                       static_cast<std::int64_t>(n));
-    launch<sum_of_sums<Sum, T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out), static_cast<unsigned>(grid));
+    launch<sum_of_sums<Sum, T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out),
+                                static_cast<unsigned>(grid));
   });
 }
 

@@ -119,11 +119,12 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
                   ": a block reaches its own alone");
   const Stray stray = describe_stray(at);
   if (stray.released) stop_here(FaultKind::use_after_free, site_of(site), what + "of " + stray.words);
-  stop_here(FaultKind::out_of_bounds, site_of(site),
-            what + (at < 4096          ? "at a null pointer"
-                    : stray.words.empty() ? "that are no memory of the device: a kernel reaches what it is given pointers "
-                                            "to, and neither variables of the program nor the host's memory"
-                                          : stray.words));
+  stop_here(
+      FaultKind::out_of_bounds, site_of(site),
+      what + (at < 4096             ? "at a null pointer"
+              : stray.words.empty() ? "that are no memory of the device: a kernel reaches what it is given pointers "
+                                      "to, and neither variables of the program nor the host's memory"
+                                    : stray.words));
 }
 
 void fail_input(const Touch& t) {

@@ -1,7 +1,7 @@
 #pragma once
 /// What is checked at every access of a kernel. on_global() and on_shared() are the one place that each access passes
-/// through, from the compiler's hooks (hooks.cpp) and from atomics (order.h). The short way is here, to be inlined; what
-/// is rare, and what ends in a fault, is in access.cpp.
+/// through, from the compiler's hooks (hooks.cpp) and from atomics (order.h). The short way is here, to be inlined;
+/// what is rare, and what ends in a fault, is in access.cpp.
 
 #include <array>
 #include <cstddef>

@@ -156,10 +156,11 @@ T atomicCAS(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> value
   }
 }
 
-#define REDUCTIO_LOAD(name, order)                                                                                \
-  template <Scope scope = Scope::gpu, class T>                                                                    \
-  std::remove_cv_t<T> name(T* p, sim::Site site = sim::here()) {                                                  \
-    return value_at<std::remove_cv_t<T>>(sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), order, scope, site)); \
+#define REDUCTIO_LOAD(name, order)                                                       \
+  template <Scope scope = Scope::gpu, class T>                                           \
+  std::remove_cv_t<T> name(T* p, sim::Site site = sim::here()) {                         \
+    return value_at<std::remove_cv_t<T>>(                                                \
+        sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), order, scope, site)); \
   }
 #define REDUCTIO_STORE(name, order)                                                         \
   template <Scope scope = Scope::gpu, class T>                                              \

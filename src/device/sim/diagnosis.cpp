@@ -66,7 +66,8 @@ void Scheduler::stop_last(FaultKind kind, Site site, const std::string& what) {
 
 Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
                        const std::string& what) const {
-  return Fault(kind, kernel_, block, std::move(threads), site.file ? path_of(site.file) : "", site.line, what, site.column);
+  return Fault(kind, kernel_, block, std::move(threads), site.file ? path_of(site.file) : "", site.line, what,
+               site.column);
 }
 
 /// "threads 0-31 wait at src/kernels/twopass.cu:20 (__syncthreads), threads 32-63 have returned".

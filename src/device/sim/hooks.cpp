@@ -1,6 +1,6 @@
-// What kernels' objects call before each access to memory: clang's -fsanitize=thread puts the calls there, and hooks.awk
-// gives each its place in the source. Clang takes it for granted that they throw nothing, so where one ends the launch,
-// its thread's stack is abandoned and not unwound.
+// What kernels' objects call before each access to memory: clang's -fsanitize=thread puts the calls there, and
+// hooks.awk gives each its place in the source. Clang takes it for granted that they throw nothing, so where one ends
+// the launch, its thread's stack is abandoned and not unwound.
 
 #include <algorithm>
 #include <cstddef>

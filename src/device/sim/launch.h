@@ -30,7 +30,9 @@ struct KernelCall {
   std::tuple<const Parameters*...> places;
 
   KernelCall(void (*k)(Parameters...), const Parameters&... arguments)
-      : kernel(k), values(arguments...), places(std::apply([](const auto&... v) { return std::tuple{&v...}; }, values)) {}
+      : kernel(k),
+        values(arguments...),
+        places(std::apply([](const auto&... v) { return std::tuple{&v...}; }, values)) {}
   KernelCall(const KernelCall&) = delete;
 
   /// Reads the host's memory, which no kernel does: without hooks.

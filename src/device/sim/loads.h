@@ -1,6 +1,6 @@
 #pragma once
-/// Loads and stores with a hint to the caches, which are not here: plain ones. Those through the read-only cache may not
-/// meet what this very launch wrote, whatever orders the two.
+/// Loads and stores with a hint to the caches, which are not here: plain ones. Those through the read-only cache may
+/// not meet what this very launch wrote, whatever orders the two.
 
 #include <type_traits>
 

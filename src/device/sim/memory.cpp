@@ -59,7 +59,9 @@ Heap& heap() {
 
 std::size_t words(const Memory& m) { return (m.end - m.begin + word_bytes - 1) / word_bytes; }
 /// Whole pages, and one at least: also an empty allocation has an address of its own.
-std::size_t mapped_bytes(std::size_t bytes) { return std::max((bytes + page_bytes - 1) / page_bytes, std::size_t{1}) * page_bytes; }
+std::size_t mapped_bytes(std::size_t bytes) {
+  return std::max((bytes + page_bytes - 1) / page_bytes, std::size_t{1}) * page_bytes;
+}
 
 /// The live allocation that holds `p`, or null.
 Memory* owner(std::uintptr_t p) {
@@ -393,7 +395,8 @@ void copy_within_now(void* dst, const void* src, std::size_t bytes) {
   const std::size_t to_offset = reinterpret_cast<std::uintptr_t>(dst) - to.begin;
   const std::size_t from_offset = reinterpret_cast<std::uintptr_t>(src) - from.begin;
   std::memmove(dst, src, bytes);
-  if (to_offset % word_bytes != from_offset % word_bytes) return mark_written(to, dst, bytes);  // the benefit of the doubt
+  if (to_offset % word_bytes != from_offset % word_bytes)
+    return mark_written(to, dst, bytes);  // the benefit of the doubt
   // Copies of what nobody wrote stay unwritten.
   const std::size_t first = to_offset / word_bytes, last = (to_offset + bytes - 1) / word_bytes;
   const std::uint8_t before[] = {to.written[first], to.written[last]};

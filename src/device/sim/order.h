@@ -13,9 +13,9 @@ void fence(Scope, Site);
 
 /// Every atomic access passes through here: an atomic_read, an atomic_store, or an atomic_update (read, modify, write),
 /// of 4 or 8 bytes. Lets other threads run first, makes the checks, and notes what is ordered by it. Returns where the
-/// value to read lies: at `p`, or an earlier one is kept elsewhere. The caller then reads it and writes to `p`, by peek()
-/// and poke(). `changes` says that an update writes another value than it reads: one that does not is how one polls by
-/// atomics. A compare-and-swap that fails is an atomic_read.
+/// value to read lies: at `p`, or an earlier one is kept elsewhere. The caller then reads it and writes to `p`, by
+/// peek() and poke(). `changes` says that an update writes another value than it reads: one that does not is how one
+/// polls by atomics. A compare-and-swap that fails is an atomic_read.
 const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes, MemoryOrder, Scope, Site,
                           bool changes = true);
 /// The checks of an atomic read that orders nothing, for deciding whether an atomic is going to change the word.

@@ -103,7 +103,8 @@ std::string place_in_shared_memory(std::uint64_t offset) {
   const auto a =
       std::min_element(shared_layout.arrays.begin(), shared_layout.arrays.end(),
                        [&](const SharedArray& x, const SharedArray& y) { return distance(x) < distance(y); });
-  const std::string byte = "byte " + std::to_string(static_cast<std::int64_t>(offset) - std::int64_t{a->begin}) + " of ";
+  const std::string byte =
+      "byte " + std::to_string(static_cast<std::int64_t>(offset) - std::int64_t{a->begin}) + " of ";
   const std::string bytes = std::to_string(a->end - a->begin) + " bytes";
   return a->variable ? byte + "shared array " + name_of(a->variable) + ", which has " + bytes
                      : byte + "the block's shared memory, which the launch made " + bytes;

@@ -16,8 +16,8 @@
 ///   - That a `const T* __restrict__` is not written through another pointer; stores that the compiler removes, since
 ///     another follows; whether a copy of a struct of the kernel's own is aligned.
 /// Stricter than CUDA: reaching one barrier from two places in the source is a fault. Threads of several warps, or at
-/// several places, that store one value race. __activemask names the caller alone. assert() is checked also where NDEBUG
-/// is defined.
+/// several places, that store one value race. __activemask names the caller alone. assert() is checked also where
+/// NDEBUG is defined.
 ///
 /// A lock lets one OS thread at a time run simulated work: the one that waits for a stream. Streams are queues whose
 /// work starts only when the host waits for that stream, so work on the wrong stream is missing from the result.

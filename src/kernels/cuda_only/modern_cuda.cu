@@ -274,8 +274,9 @@ std::unique_ptr<Plan> prepare_cluster(const Problem& p, const Settings& s, const
       config.attrs = &size;
       config.numAttrs = 1;
       T* const sums = clusters == 1 ? static_cast<T*>(out) : partials.ptr();
-      check_launch(cudaLaunchKernelEx(&config, cluster<T>, static_cast<const T*>(in), sums, static_cast<std::int64_t>(n)),
-                   "launch of clusters");
+      check_launch(
+          cudaLaunchKernelEx(&config, cluster<T>, static_cast<const T*>(in), sums, static_cast<std::int64_t>(n)),
+          "launch of clusters");
       if (clusters > 1)
         launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out),
                                  static_cast<unsigned>(clusters));
@@ -296,7 +297,8 @@ std::unique_ptr<Plan> prepare_bulk_copy(const Problem& p, const Settings& s, con
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       launch<bulk_copy<T>>({grid, block, stages * tile_bytes, stream}, static_cast<const T*>(in), partials.ptr(),
                            static_cast<std::int64_t>(n));
-      launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out), static_cast<unsigned>(grid));
+      launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out),
+                               static_cast<unsigned>(grid));
     });
   });
 }
