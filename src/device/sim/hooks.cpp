@@ -182,11 +182,22 @@ void reductio_type_mismatch_v1(TypeMismatch* what, std::uintptr_t at) {
   stop_at(FaultKind::misaligned, what->at,
           "uses an address that is not aligned to the " + std::to_string(alignment) + " bytes that its type needs");
 }
+/// Where other checks of pointers are on as well, as in a sanitized build, and none may go on.
+[[noreturn]] void reductio_type_mismatch_v1_abort(TypeMismatch* what, std::uintptr_t at) {
+  reductio_type_mismatch_v1(what, at);
+  stop_at(FaultKind::out_of_bounds, what->at,
+          at ? "uses memory that holds no object of this type" : "uses memory at a null pointer");
+}
 void reductio_out_of_bounds(OutOfBounds* what, std::uintptr_t index) {
   const unsigned unused = 64 - std::min(64u, 1u << (what->index_type->info >> 1));
   const std::int64_t value = what->index_type->info & 1 ? static_cast<std::int64_t>(index << unused) >> unused
                                                         : static_cast<std::int64_t>(index);
   stop_at(FaultKind::out_of_bounds, what->at, "index " + std::to_string(value) + " is outside the array");
+}
+
+[[noreturn]] void reductio_out_of_bounds_abort(OutOfBounds* what, std::uintptr_t index) {
+  reductio_out_of_bounds(what, index);
+  std::abort();  // it does not return
 }
 
 void reductio_init() {}

@@ -91,7 +91,7 @@ TEST_F(SimBackend, WhatHostCodeAsksForInVainNamesItsLine) {
       ADD_FAILURE() << "no fault: " << what;
     } catch (const Fault& f) {
       const std::string said = f.what(),
-                        wanted = what + " at tests/device/sim/backend_test.cpp:" + std::to_string(line) + ": ";
+                        wanted = what + " at tests/device/sim/backend_test.cpp:" + std::to_string(line) + ":";
       EXPECT_NE(said.find(wanted), std::string::npos) << said << "\nwanted: " << wanted;
     }
   };

@@ -85,7 +85,7 @@ TEST(SimFault, NamesAFileOfTheProjectFromItsFolderAndAnotherAsTheCompilerDoes) {
   const Buffer<unsigned> out(1);
   const Fault elsewhere = fault_of<reads_behind>(1, 1, 0, out.ptr());
   EXPECT_EQ(elsewhere.file, "/somewhere/else/mine.cu");
-  EXPECT_TRUE(says(elsewhere, "thread 0, /somewhere/else/mine.cu:12: reads element 1")) << elsewhere.what();
+  EXPECT_TRUE(says(elsewhere, "thread 0, /somewhere/else/mine.cu:12:56: reads element 1")) << elsewhere.what();
   const Fault here = fault_of<holds_an_object>(2, 32, 0, out.ptr());
   EXPECT_EQ(here.file, "tests/device/sim/faults_test.cpp");
   EXPECT_TRUE(says(here, ", tests/device/sim/faults_test.cpp:")) << here.what();

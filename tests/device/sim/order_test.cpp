@@ -725,12 +725,14 @@ TEST(SimOrderForward, AMessageInFull) {
   const Buffer<unsigned> partials(4);
   const Fault f = fault_of<last_block_adds>(4, 1, 0, partials.ptr(), arrived.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
-  const auto line = [](int i) { return "tests/device/sim/order_test.cpp:" + std::to_string(first_line + i); };
+  const auto place = [](int line, int column) {
+    return "tests/device/sim/order_test.cpp:" + std::to_string(first_line + line) + ":" + std::to_string(column);
+  };
   EXPECT_EQ(std::string(f.what()),
-            "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
+            "simulated device: race in kernel last_block_adds, block 3, thread 0, " + place(3, 54) +
                 ": reads element 0 of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
-                line(0) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" +
-                line(1) + ")");
+                place(0, 24) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" +
+                place(1, 7) + ")");
 }
 
 }  // namespace
