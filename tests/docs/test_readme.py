@@ -26,11 +26,10 @@ def test_it_keeps_the_rules(kernel, tmp_path):
     assert lint_variants.violations(tmp_path) == []
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_it_compiles(kernel, compiler):
-    if not shutil.which(compiler):
-        pytest.skip(f"no {compiler} here")
-    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only",
+def test_it_compiles(kernel):
+    if not shutil.which("clang++"):
+        pytest.skip("no clang++ here")
+    done = subprocess.run(["clang++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only",
                            "-I", SOURCE / "src", "-x", "c++", kernel], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

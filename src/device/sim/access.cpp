@@ -146,7 +146,7 @@ void on_constant_load(const Memory& m, std::uintptr_t at, std::size_t size, Site
 
 void fail_shared(const Touch& t) {
   stop_here(FaultKind::out_of_bounds, site_of(t.site),
-            verb(t.kind) + " " + std::to_string(t.size) + " bytes at " + place_in_shared_memory(t.where));
+            verb(t.kind) + " " + std::to_string(t.size) + " bytes at " + place_in_shared_memory(t.where, true));
 }
 
 /// A read of an unwritten word. If an unordered write to it is under way, the fault is a race, which track_slowly()

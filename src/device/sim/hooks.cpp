@@ -105,8 +105,8 @@ struct SourceLocation {
 };
 struct TypeMismatch {
   SourceLocation at;
-  const void* type;
-  unsigned char log_alignment, kind;
+  const Type* type;
+  unsigned char log_alignment, kind;  // 1: a store
 };
 struct Type {
   std::uint16_t kind, info;  ///< of an integer: twice the logarithm of its bits, and 1 if it is signed
@@ -185,8 +185,10 @@ void reductio_type_mismatch_v1(TypeMismatch* what, std::uintptr_t at) {
 /// Where other checks of pointers are on as well, as in a sanitized build, and none may go on.
 [[noreturn]] void reductio_type_mismatch_v1_abort(TypeMismatch* what, std::uintptr_t at) {
   reductio_type_mismatch_v1(what, at);
+  const unsigned bits = what->type->kind == 0 ? 1u << (what->type->info >> 1) : what->type->info;
   stop_at(FaultKind::out_of_bounds, what->at,
-          at ? "uses memory that holds no object of this type" : "uses memory at a null pointer");
+          (what->kind == 1 ? "writes " : "reads ") + std::to_string(bits / 8) +
+              (at > 4096 ? " bytes of memory that holds no object of this type" : " bytes at a null pointer"));
 }
 void reductio_out_of_bounds(OutOfBounds* what, std::uintptr_t index) {
   const unsigned unused = 64 - std::min(64u, 1u << (what->index_type->info >> 1));

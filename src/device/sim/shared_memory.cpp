@@ -96,7 +96,7 @@ std::uint32_t SharedLayout::add(const SharedVariable* variable, std::size_t byte
   return arrays.back().begin;
 }
 
-std::string place_in_shared_memory(std::uint64_t offset) {
+std::string place_in_shared_memory(std::uint64_t offset, bool with_size) {
   const auto distance = [offset](const SharedArray& a) {
     return offset < a.begin ? a.begin - offset : offset < a.end ? 0 : offset - a.end + 1;
   };
@@ -106,8 +106,9 @@ std::string place_in_shared_memory(std::uint64_t offset) {
   const std::string byte =
       "byte " + std::to_string(static_cast<std::int64_t>(offset) - std::int64_t{a->begin}) + " of ";
   const std::string bytes = std::to_string(a->end - a->begin) + " bytes";
-  return a->variable ? byte + "shared array " + name_of(a->variable) + ", which has " + bytes
-                     : byte + "the block's shared memory, which the launch made " + bytes;
+  const std::string array = a->variable ? "shared array " + name_of(a->variable) : "the block's shared memory";
+  if (!with_size) return byte + array;
+  return byte + array + (a->variable ? ", which has " : ", which the launch made ") + bytes;
 }
 
 namespace {

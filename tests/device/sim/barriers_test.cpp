@@ -101,8 +101,8 @@ TEST_P(SimBarriers, DivergentBarrier) {
   EXPECT_EQ(f.file, "tests/device/sim/barriers_test.cpp");
   EXPECT_TRUE(f.line == line_of_first || f.line == line_of_second);
   EXPECT_TRUE(says(f, "threads 0-31 wait at tests/device/sim/barriers_test.cpp:" + std::to_string(line_of_first) +
-                          " (__syncthreads), threads 32-63 wait at tests/device/sim/barriers_test.cpp:" +
-                          std::to_string(line_of_second)))
+                          ":5 (__syncthreads), threads 32-63 wait at tests/device/sim/barriers_test.cpp:" +
+                          std::to_string(line_of_second) + ":5"))
       << f.what();
 }
 

@@ -24,7 +24,7 @@ TEST_P(SimMemory, ReadOfUnwrittenSharedMemory) {
   EXPECT_EQ(f.kernel, "reads_unwritten_shared");
   EXPECT_EQ(f.threads, Threads{5});
   EXPECT_TRUE(says(f,
-                   "reads byte 68 of the block's shared memory, which the launch made 128 bytes, which nobody in this "
+                   "reads byte 68 of the block's shared memory, which nobody in this "
                    "block has written"))
       << f.what();
 }

@@ -543,7 +543,7 @@ TEST_P(SimOrder, FlagsCountInsideABlock) {
     EXPECT_EQ(f.kind, FaultKind::race) << f.what();
     EXPECT_TRUE(says(
         f,
-        "byte 0 of the block's shared memory, which the launch made 8 bytes, which thread 0 wrote (tests/device/sim/"
+        "byte 0 of the block's shared memory, which thread 0 wrote (tests/device/sim/"
         "order_test.cpp:"))
         << f.what();
   }

@@ -32,16 +32,16 @@ TEST_P(SimRaces, MissingBlockBarrierIsARace) {
     EXPECT_EQ(f.threads[0], 1u);
     EXPECT_TRUE(
         says(f,
-             "writes byte 4 of the block's shared memory, which the launch made 1024 bytes, which thread 0 read "
-             "(tests/device/sim/races_test.cpp:17) with no barrier between"))
+             "writes byte 4 of the block's shared memory, which thread 0 read "
+             "(tests/device/sim/races_test.cpp:17:41) with no barrier between"))
         << f.what();
   } else if (GetParam() == Order::reverse) {
     // Threads 127 ... 64 have one level each; thread 63 has two.
     EXPECT_EQ(f.threads[0], 63u);
     EXPECT_TRUE(
         says(f,
-             "reads byte 508 of the block's shared memory, which the launch made 1024 bytes, which thread 127 wrote "
-             "(tests/device/sim/races_test.cpp:17) with no barrier between"))
+             "reads byte 508 of the block's shared memory, which thread 127 wrote "
+             "(tests/device/sim/races_test.cpp:17:41) with no barrier between"))
         << f.what();
   }
 }

@@ -55,7 +55,7 @@ TEST_P(SimWarps, LanesThatTheBlockLacksGiveNoValue) {
   EXPECT_TRUE(std::isnan(v[4]));  // lane 8 is not there: CUDA leaves this undefined
   EXPECT_EQ(sim::undefined_shuffles(),
             "in kernel small_block the shuffle at tests/device/sim/warp_test.cpp:" + std::to_string(line_of_shuffle) +
-                " gives an undefined value, first to block 0, thread 4: lane 8 is not in the block");
+                ":22 gives an undefined value, first to block 0, thread 4: lane 8 is not in the block");
   sim::set_schedule(GetParam(), 7);
   EXPECT_EQ(sim::undefined_shuffles(), "") << "of what ran since";
 }
