@@ -103,13 +103,13 @@ struct SourceLocation {
   const char* file;
   std::uint32_t line, column;
 };
+struct Type {
+  std::uint16_t kind, info;  ///< of an integer: twice the logarithm of its bits, and 1 if it is signed
+};
 struct TypeMismatch {
   SourceLocation at;
   const Type* type;
   unsigned char log_alignment, kind;  // 1: a store
-};
-struct Type {
-  std::uint16_t kind, info;  ///< of an integer: twice the logarithm of its bits, and 1 if it is signed
 };
 struct OutOfBounds {
   SourceLocation at;

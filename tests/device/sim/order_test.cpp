@@ -731,8 +731,9 @@ TEST(SimOrderForward, AMessageInFull) {
   EXPECT_EQ(std::string(f.what()),
             "simulated device: race in kernel last_block_adds, block 3, thread 0, " + place(3, 54) +
                 ": reads element 0 of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
-                place(0, 24) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" +
-                place(1, 7) + ")");
+                place(0, 24) +
+                "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" + place(1, 7) +
+                ")");
 }
 
 }  // namespace
