@@ -64,7 +64,8 @@ struct SharedArray {
 
 /// Shared memory of the launch that runs.
 struct SharedLayout {
-  std::array<std::uint8_t, shared_span / word_bytes> valid{};  ///< by word: a bit for each byte that is in an array
+  /// By word: a bit for each byte that is in an array. An access at the very end reaches a few words past it.
+  std::array<std::uint8_t, shared_span / word_bytes + 4> valid{};
   std::vector<SharedArray> arrays;
   /// Of a launch with so much dynamic memory.
   void begin(std::size_t dynamic_bytes);
