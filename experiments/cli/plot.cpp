@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -295,13 +294,9 @@ void print_lines(const Chart& chart) {
 
 /// Before the work: whether a figure can be written there.
 void refuse_unwritable(const std::string& out) {
-  const fs::path file = out, folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  if (const std::string kind = file.extension().string(); kind != ".png" && kind != ".pdf" && kind != ".svg")
+  if (const std::string kind = fs::path(out).extension().string(); kind != ".png" && kind != ".pdf" && kind != ".svg")
     throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
-  std::error_code none;
-  if (fs::is_directory(file, none)) throw UsageError("cannot write " + out + ": it is a folder; choose another --out");
-  if (::access(folder.c_str(), W_OK) != 0)
-    throw UsageError("cannot write " + out + ": " + std::strerror(errno) + "; choose another --out");
+  check_option("--out", out);
 }
 
 /// The chart's rows, as CSV, go to the project's figures. These say themselves what they lack.

@@ -688,7 +688,9 @@ def test_selftest_reports_rate_and_planted_effects(reductio):
     for p in told["planted"]:
         assert p["interval"][0] <= p["ratio"] <= p["interval"][1]  # any machine: an interval about its value
         assert (p["planted_s"] > 0) == (p["effect"] > 0)  # any machine: what was chosen, told twice
-        assert p["covered"] == (p["rest_interval"][0] <= 1 <= p["rest_interval"][1])
+        low, high = p["rest_interval"]  # the program allows for what it does not know of the planted effect: below 2 %
+        assert p["covered"] or not low <= 1 <= high
+        assert not p["covered"] or low * 0.98 <= 1 <= high * 1.02
         right = [v == "SLOWER" if p["effect"] > 0 else v not in ("SLOWER", "FASTER")
                  for v in (p["verdict"], p["verdict_beside_other"])]
         assert p["found"] == (all(right) and p["covered"])  # any machine: the same verdicts, told twice

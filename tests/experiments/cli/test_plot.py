@@ -73,8 +73,8 @@ def test_a_full_disk_is_one_line_with_the_file(reductio, tmp_path):
     ([CPU, "--out", "x.gif"], "--out takes a file that ends in .png, .pdf or .svg, not 'x.gif'"),
     ([CPU, "--experiment", "none"], "has no experiment 'none'; it has cpu, vector_add"),
     (["timeless", "--out", "x.gif"], "--out takes a file that ends in .png, .pdf or .svg, not 'x.gif'"),
-    (["timeless", "--out", "nowhere/x.png"], "cannot write nowhere/x.png: No such file or directory; choose another"),
-    (["timeless", "--out", "a.png"], "cannot write a.png: it is a folder; choose another --out"),
+    (["timeless", "--out", "nowhere/x.png"], "cannot write 'nowhere/x.png': No such file or directory; give --out a file"),
+    (["timeless", "--out", "a.png"], "cannot write 'a.png': Is a directory; give --out a file"),
 ])
 def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, told):
     for folder in ("empty", "a.png"):

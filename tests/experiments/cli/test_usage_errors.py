@@ -116,7 +116,6 @@ WRONG = [
     *((["list", "experiments", *option], [option[0], "leave it out"])
       for option in (["--variants", "x"], ["--types", "f32"], ["--device", "cpu"], ["--all"])),
     (["new"], ["name"]),
-    (["new", "mine/x"], ["source folder", "--source"]),
     (["new", "mine/x", "--source", "/proc"], ["/proc", "source folder"]),
     (["new", "..."], ["'...'", "mine/"]),
     (["new", "twopass/rolled"], ["'twopass/rolled'", "already"]),
