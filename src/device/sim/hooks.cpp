@@ -116,13 +116,15 @@ struct OutOfBounds {
   const Type *array_type, *index_type;
 };
 
-[[noreturn]] void stop_at(FaultKind kind, const SourceLocation& at, const std::string& what) {
+/// `what` makes the message, where unwinding frees it: the caller's frame is abandoned.
+template <class What>
+[[noreturn]] void stop_at(FaultKind kind, const SourceLocation& at, What what) {
   const Site site{at.file, static_cast<int>(at.line), static_cast<int>(at.column)};
   if (!runs_launch) {
-    std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what.c_str());
+    std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what().c_str());
     std::abort();
   }
-  checked([&] { stop_here(kind, site, what); });
+  checked([&] { stop_here(kind, site, what()); });
   std::abort();
 }
 
@@ -179,22 +181,25 @@ void* reductio_memset(void* to, int byte, std::size_t bytes, const Place* at) {
 void reductio_type_mismatch_v1(TypeMismatch* what, std::uintptr_t at) {
   const std::size_t alignment = std::size_t{1} << what->log_alignment;
   if (at % alignment == 0) return;  // a null pointer, which the access itself tells
-  stop_at(FaultKind::misaligned, what->at,
-          "uses an address that is not aligned to the " + std::to_string(alignment) + " bytes that its type needs");
+  stop_at(FaultKind::misaligned, what->at, [&] {
+    return "uses an address that is not aligned to the " + std::to_string(alignment) + " bytes that its type needs";
+  });
 }
 /// Where other checks of pointers are on as well, as in a sanitized build, and none may go on.
 [[noreturn]] void reductio_type_mismatch_v1_abort(TypeMismatch* what, std::uintptr_t at) {
   reductio_type_mismatch_v1(what, at);
   const unsigned bits = what->type->kind == 0 ? 1u << (what->type->info >> 1) : what->type->info;
-  stop_at(FaultKind::out_of_bounds, what->at,
-          (what->kind == 1 ? "writes " : "reads ") + std::to_string(bits / 8) +
-              (at > 4096 ? " bytes of memory that holds no object of this type" : " bytes at a null pointer"));
+  stop_at(FaultKind::out_of_bounds, what->at, [&] {
+    return (what->kind == 1 ? "writes " : "reads ") + std::to_string(bits / 8) +
+           (at > 4096 ? " bytes of memory that holds no object of this type" : " bytes at a null pointer");
+  });
 }
 void reductio_out_of_bounds(OutOfBounds* what, std::uintptr_t index) {
   const unsigned unused = 64 - std::min(64u, 1u << (what->index_type->info >> 1));
   const std::int64_t value = what->index_type->info & 1 ? static_cast<std::int64_t>(index << unused) >> unused
                                                         : static_cast<std::int64_t>(index);
-  stop_at(FaultKind::out_of_bounds, what->at, "index " + std::to_string(value) + " is outside the array");
+  stop_at(FaultKind::out_of_bounds, what->at,
+          [&] { return "index " + std::to_string(value) + " is outside the array"; });
 }
 
 [[noreturn]] void reductio_out_of_bounds_abort(OutOfBounds* what, std::uintptr_t index) {
