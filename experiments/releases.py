@@ -23,9 +23,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from command_line import Parser  # noqa: E402
+from report.command_line import Parser  # noqa: E402
 from compiler import SASS, Refused, find_tool, run, sass  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -301,7 +301,7 @@ void refuse_unwritable(const std::string& out) {
 
 /// The chart's rows, as CSV, go to the project's figures. These say themselves what they lack.
 int draw_file(const Chart& chart, const StoredResults& results, const std::string& out) {
-  const std::string python = python_script("plot.py", "--out", ", or leave --out out");
+  const std::string python = report_script("plot", "--out", ", or leave --out out");
   std::string rows = csv_record(columns());
   if (chart.sizes.size() == 1)
     for (const Row* row : chart.rows) rows += csv_record(row->fields());

@@ -1,4 +1,4 @@
-/// reductio report: results folders as one page for a browser, made by paper/report.py.
+/// reductio report: results folders as one page for a browser, made by src/report/page.py.
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -24,7 +24,7 @@ int run(const ReportOptions& options) {
   if (const std::string& s = options.samples; s != "means" && s != "all" && s != "none")
     throw UsageError("--samples takes means, all or none, not '" + s + "'");
   check_option("--out", options.out);
-  std::string command = python_script("report.py", "report", "");
+  std::string command = report_script("page", "report", "");
   std::vector<std::string> folders = options.folders;
   if (folders.empty()) folders.push_back(folder_or_default("", "report"));
   for (const std::string& folder : folders) command += " " + quoted(folder);

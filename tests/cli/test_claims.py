@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 import synthetic
 
-import results as rs
+import claims
 import verdicts as vd
+from report import results as rs
 
 COUNTED = {vd.HOLDS: 3, vd.WEAKER: 1, vd.MIXED: 2, vd.NONE: 2, vd.NEAR: 1, vd.REVERSED: 4, vd.UNDECIDED: 23}
 
@@ -20,7 +21,7 @@ def row(claim: str, verdict: str, role: str = vd.CLAIM, **more) -> dict:
 @pytest.fixture
 def folder(tmp_path):
     """36 claims, the first of them with an interval, the second with two tests."""
-    ids = [c["id"] for c in rs.claims()["claims"]]
+    ids = [c["id"] for c in claims.listed()["claims"]]
     words = [v for v, count in COUNTED.items() for _ in range(count)]
     rows = [row(c, v, n="1048576", ratio="3.80438", ci_low="3.79291", ci_high="3.81598", threshold="> 1.02",
                 base="squares/chunked:block=256", variant="squares/strided:block=256") for c, v in zip(ids[:1], words)]
@@ -35,7 +36,7 @@ def folder(tmp_path):
 
 def test_every_claim_stands_there_once_and_is_counted(reductio, folder):
     lines = reductio("claims", folder).ok().splitlines()
-    ids = [c["id"] for c in rs.claims()["claims"]]
+    ids = [c["id"] for c in claims.listed()["claims"]]
     assert [line.split()[0] for line in lines[1:-2]] == ids
     assert lines[0].split()[:2] == ["claim", "verdict"]
     assert lines[1].split() == "S1 holds 2^20 3.804 [3.793, 3.816] what S1 says".split()
@@ -55,7 +56,7 @@ def test_no_line_is_wider_than_the_terminal(reductio, folder, columns, claims):
 
 def test_the_count_is_that_of_the_script(reductio, folder):
     said = reductio("claims", folder).ok().splitlines()[-1]
-    verdicts = rs.Results(folder).verdicts
+    verdicts = claims.verdicts(rs.Results(folder))
     assert said == f"36 claims: {vd.in_words(vd.counts(verdicts.loc[verdicts['role'] == vd.CLAIM, 'verdict']))}"
 
 

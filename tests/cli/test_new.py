@@ -332,10 +332,10 @@ def test_is_in_experiment_csv_and_figures(built, tmp_path):
         writer.writerows(planted)
     # What paper/make.py draws; a PDF holds glyph numbers instead of letters, so the text is read before saving.
     import matplotlib
-    import results
+    import make
     from figures import speedup, throughput
     matplotlib.use("Agg")
-    read = results.read_results(folder)
+    read = make.read_results(folder)
     for drawn in (throughput, speedup):
         words = {t.get_text() for t in drawn.draw(read, "f32").findobj(matplotlib.text.Text)}
         assert any("mine/first" in w for w in words), (drawn, words)

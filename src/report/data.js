@@ -1,7 +1,7 @@
 // What the page holds, what is chosen of it, and the statistics of samples. The choice is in the URL's fragment, so
 // that a link shows the same view.
 
-/** @typedef {{at: number, type: string, length: number, words?: string[]}} Stored  a column, as report.py packed it */
+/** @typedef {{at: number, type: string, length: number, words?: string[]}} Stored  a column, as page.py packed it */
 /** @typedef {{length: number, columns: Record<string, Stored>}} StoredTable */
 /**
  * @typedef {{name: string, missing: string[], machine: any, rows: Table?, catalog: Table?, verdicts: Table?, releases:

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Writes one HTML page that explores results folders: `reductio report DIR...` calls it.
 
-    python paper/report.py experiments/results/nvidia-h200 --out report.html
+    python src/report page experiments/results/nvidia-h200 --out report.html
 
 The page needs no network and no server. It holds the rows of every experiment, the means of each context (`--samples`),
 the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
@@ -14,19 +13,18 @@ import html
 import importlib.util
 import json
 import re
-import sys
 import zlib
 from pathlib import Path
 
-from command_line import Parser, needed_by, one_line, write_whole
+from .command_line import Parser, needed_by, one_line, write_whole
 
 with needed_by("reductio: a report"):
     import numpy as np
     import pandas as pd
 
-    import results as rs
+    from . import results as rs
 
-HERE = Path(__file__).resolve().parent / "report"
+HERE = Path(__file__).resolve().parent
 CHART = "chart"  # the class of every plot: the text of its style is then known, and its hash
 # Of the rows, what the page shows or lets choose. A result's bits and the time of day are in the CSV alone.
 LEFT_OUT = ("schema_version", "timestamp_utc", "machine", "result", "result2", "exact_result")
@@ -247,7 +245,7 @@ def root_from(out: Path) -> str | None:
 
 @one_line("reductio")
 def main(arguments: list[str] | None) -> None:
-    parser = Parser(description=__doc__.splitlines()[0])
+    parser = Parser(prog="report page", description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="results folders")
     parser.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="default: report.html")
     parser.add_argument("--samples", choices=SAMPLES, default="means",
@@ -261,6 +259,3 @@ def main(arguments: list[str] | None) -> None:
     print(f"{options.out}: {', '.join(dict.fromkeys(folder.resolve().name for folder in options.folders))}, "
           f"{len(text.encode()) / 1e6:.1f} MB; open it in a browser")
 
-
-if __name__ == "__main__":
-    sys.exit(main())

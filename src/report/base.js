@@ -1,5 +1,5 @@
 // @ts-check
-// Words, numbers and elements of the page. report.py joins base.js, data.js, chart.js and views.js, in this order, to
+// Words, numbers and elements of the page. page.py joins base.js, data.js, chart.js and views.js, in this order, to
 // one module. Text from results becomes text nodes and attributes alone, never markup.
 
 const {Plot, d3, DecompressionStream} = /** @type {any} */ (window);

@@ -1,22 +1,34 @@
-#!/usr/bin/env python3
 """Draws one chart of a results folder: `reductio plot FOLDER --out FILE` calls it, with the chart's rows as its input.
 
 Throughput against n, a line for each variant; of one size a bar for each variant and its settings.
 """
 
 import io
-import sys
 from pathlib import Path
 
-from command_line import Parser, needed_by, one_line, write_whole
+from .command_line import Parser, needed_by, one_line, write_whole
 
 with needed_by("reductio: a figure", ", or leave --out out to plot on the terminal"):
     import matplotlib.pyplot as plt
     import numpy as np
 
-    import results as rs
-    from figures import cpu, style
-    from figures.panels import CEILING_LOOK, FLOOR_LOOK, GIGA, shade_above
+    from . import results as rs
+    from . import style
+    from .style import CEILING_LOOK, FLOOR_LOOK, GIGA, power_label, shade_above
+
+
+# A slow call over a fast one; the share of points at which that is told; only times of so many timer steps count.
+BUSY, OFTEN, STEPS = 2, 0.1, 100
+
+
+def busy_note(rows) -> str:
+    """What is said where calls of one point differ so much that other work must have run beside them; else nothing."""
+    timed = rows[(rows["status"] == "ok") & (rows["time_min_s"] > STEPS * rows["timer_resolution_s"].fillna(0))]
+    busy = timed["time_p95_s"] > BUSY * timed["time_min_s"]
+    if not busy.mean() > OFTEN:
+        return ""
+    return (f"The machine was busy: at {busy.sum()} of {len(busy)} points the slowest 5 % of calls took over {BUSY} times as "
+            "long as the fastest call.")
 
 
 def draw(table, title: str, where: str):
@@ -30,8 +42,8 @@ def draw(table, title: str, where: str):
     variants = list(dict.fromkeys(table["variant"]))
     tall = 0.7 + 0.15 * len(table) if one_size else 3.2 + 0.14 * max(0, len(variants) - 20)
     figure, axes = plt.subplots(figsize=(style.TEXT_WIDTH, tall), layout="constrained")
-    busy = cpu.busy_note(table) if (table["device"] == "cpu").all() else ""
-    figure.suptitle(f"{where}, {title}" + (f", n = {rs.power_label(table['n'].iloc[0])}" if one_size else ""), x=0.01,
+    busy = busy_note(table) if (table["device"] == "cpu").all() else ""
+    figure.suptitle(f"{where}, {title}" + (f", n = {power_label(table['n'].iloc[0])}" if one_size else ""), x=0.01,
                     ha="left", fontweight="bold")
     figure.supxlabel(busy, x=0.01, ha="left", fontsize=style.FONT_SIZE)
     error = {side: np.nan_to_num(np.clip(sign * (table[side] - table["rate"]), 0, None))
@@ -76,7 +88,7 @@ def draw(table, title: str, where: str):
 
 @one_line("reductio")
 def main(arguments: list[str] | None) -> None:
-    parser = Parser(description=__doc__.splitlines()[0])
+    parser = Parser(prog="report plot", description=__doc__.splitlines()[0])
     parser.add_argument("--title", required=True)
     parser.add_argument("--folder", type=Path, required=True, metavar="DIR", help="the results folder of the rows")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
@@ -88,6 +100,3 @@ def main(arguments: list[str] | None) -> None:
     write_whole(options.out, drawn.getvalue())
     print(f"{options.out}: {options.title}, {where}")
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("Agg")
 
@@ -36,6 +37,11 @@ LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
 LIBRARY_DASHES = {"cub": "-", "thrust": (0, (4, 1.5)), "cublas": (0, (1, 1))}
 MARK_COLOR = "#555555"
 CEILING_COLOR, CEILING_EDGE = "#EFEFEF", "#A8A8A8"  # light enough for print, and for lines across it
+FLOOR_LOOK = dict(color=MARK_COLOR, linewidth=0.7, linestyle=(0, (3, 2)), zorder=1.2)
+CEILING_LOOK = dict(facecolor=CEILING_COLOR, edgecolor=CEILING_EDGE, linewidth=0.7, zorder=0.6)
+
+GIGA, MICRO = 1e9, 1e6
+ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
 
 plt.rcParams.update({
     "font.family": "DejaVu Sans", "font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 0.5,
@@ -95,6 +101,21 @@ def decade_axis(axis) -> None:
     axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axis.set_minor_locator(NullLocator())
+
+
+def shade_above(axes, n, value) -> None:
+    """What is faster than the kernel that only reads. NaN where that is not known."""
+    known = np.isfinite(value)
+    axes.fill_between(n[known], value[known], ABOVE, color=CEILING_COLOR, linewidth=0, zorder=0.5)
+    axes.plot(n[known], value[known], color=CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")
+
+
+def power_label(n: float) -> str:
+    """2^24 for a power of two, 10^8 for one of ten, else the number."""
+    for base, exponent in ((2, math.log2(n)), (10, math.log10(n))):
+        if abs(exponent - round(exponent)) < 1e-9:
+            return f"${base}^{{{round(exponent)}}}$"
+    return f"{n:,.0f}"
 
 
 @lru_cache(maxsize=None)

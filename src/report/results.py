@@ -21,13 +21,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import contrasts
-from command_line import ResultsError
-from contrasts import Contrast
+from .command_line import ResultsError
 
 # What columns there are, of what kind, and which of them tell one point from another: the program's own tables, as it
 # wrote them to this file.
-SCHEMA = json.loads((Path(__file__).resolve().parents[1] / "experiments" / "results" / "schema.json").read_text())
+SCHEMA = json.loads(Path(__file__).with_name("schema.json").read_text())
 SCHEMA_VERSION = str(SCHEMA["schema_version"])
 
 
@@ -71,7 +69,6 @@ VERDICTS = Columns(
            "role": ["claim", "large", "step", "beside"]})
 GOALS = Columns("goal what quantity element_type timing_mode cache_state demanded measured low high points at at_n verdict "
                 "set".split(), "demanded measured low high points at_n".split())
-CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
 # The files that have columns of their own and are no experiment's.
 TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("releases"), "verdicts": VERDICTS,
           "goals": GOALS}
@@ -80,27 +77,8 @@ ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f6
 STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
 
 
-@lru_cache(maxsize=1)
-def claims() -> dict:
-    """claims.json: what the documents claim, and the tests of it. A test of a `range` is one test for each
-    value, `at` which it is."""
-    found = json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
-    for claim in found["claims"]:
-        for holder, key in ((claim, "tests"), *((change, "before") for change in claim.get("changes", []))):
-            holder[key] = [one for test in holder[key] for one in over_range(test)]
-    return found
-
-
-def over_range(test: dict) -> list[dict]:
-    if "range" not in test:
-        return [test]
-    (name, values), = test["range"].items()
-    rest = {k: v for k, v in test.items() if k != "range"}
-    return [{**rest, "contrast": test["contrast"].replace(f"{{{name}}}", str(v)), "at": v, "each": name} for v in values]
-
-
 # Ids are "group/name". The documents' groups, in the order of the paper, and the panel of all that is the user's own.
-DOCUMENTS = tuple(claims()["documents"])
+DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
 YOURS = "your variants"
 # Whose variants are, in the order of figures and tables; of the first three are the kernels that no library has.
 KERNELS = ("document", "yours", "ours")
@@ -406,6 +384,27 @@ ELSEWHERE = {"releases": "releases", "frontier": "frontier", "frontier-python": 
              "frontier-python-cpu": "frontier-python", "peers": "peers", "as-printed": "claims", "copies": "claims"}
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """What a results folder has of a contrast at one size; `value` is NaN where something lacks, as `reason` says."""
+
+    name: str
+    n: int
+    value: float = math.nan  # a speedup or another ratio; of one call a time in s, by clock() in cycles
+    low: float = math.nan
+    high: float = math.nan
+    enough: bool = False     # contexts for the interval
+    verdict: str = ""
+    reason: str = ""
+    experiment: str = ""
+    element_type: str = ""
+    pairs: int = 0           # that it is a mean over
+
+    @property
+    def known(self) -> bool:
+        return not math.isnan(self.value)
+
+
 class Results:
     """One results folder, of which each file is read when it is first asked for. Tables are None where there is no such
     file."""
@@ -520,28 +519,6 @@ class Results:
                 row.experiment, row.element_type, 0 if pd.isna(row.pairs) else int(row.pairs)))
         return found
 
-    def contrast(self, name: str, n: int | None = None, element_type: str | None = None) -> Contrast:
-        """A contrast at n, or at the first of its sizes; where contrasts.csv lacks it, one without a value."""
-        if name not in contrasts.asked():
-            raise KeyError(f"{contrasts.FILE.name} has no contrast {name}")
-        of = [c for c in self.contrasts.get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
-        why = "contrasts.csv has no such row" if self.contrasts else "no contrasts.csv"
-        return of[0] if of else Contrast(name, n or 0, reason=f"{why}: {MADE_BY['contrasts.csv']}")
-
-    def contrasts_like(self, prefix: str) -> list[tuple[str, Contrast]]:
-        """All that have a value, of those whose names begin so, each with the rest of its name."""
-        return [(one.name.removeprefix(prefix), c) for one in contrasts.named(prefix)
-                for c in self.contrasts.get(one.name, []) if c.known]
-
-    @cached_property
-    def verdicts(self) -> pd.DataFrame | None:
-        """As paper/verdicts.py wrote it, of each claim."""
-        table, ids = self.table("verdicts"), [c["id"] for c in claims()["claims"]]
-        if table is not None and table.loc[table["role"] == "claim", "claim"].tolist() != ids:
-            raise ResultsError(f"{self.file('verdicts.csv')} does not have each claim of claims.json once: "
-                               f"{MADE_BY['verdicts.csv']}")
-        return table
-
     @cached_property
     def beside(self) -> list[Results]:
         """Other GPUs' comparisons, in the folders beside this one. What cannot be read there is left out, and said: it
@@ -567,25 +544,6 @@ def beside(folder: Path) -> list[Path]:
     gpu = {p.parent: read_machine(p, p.parent.name).get("gpu.name")
            for p in folder.resolve().parent.glob("*/machine.json")}
     return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]
-
-
-def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
-    """A folder with a comparison, a CPU's rows or both; cpu.csv comes from `cpu_folder` where one is named (the program
-    gives CPUs their own folders). What the paper is made of is read now, so that a damaged file is told at once."""
-    results = Results(folder, cpu_folder)
-    comparison, cpu = results.file("comparison.csv"), results.file("cpu.csv")
-    if not comparison.exists() and not cpu.exists():
-        raise ResultsError(f"{folder} holds neither comparison.csv nor cpu.csv: run `reductio run comparison` or "
-                           f"`reductio run cpu`, and name the folder that it writes to")
-    if cpu_folder is not None and not cpu.exists():
-        raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
-    for part in ("machine", "catalog", "models", "contrasts", "verdicts", "beside"):
-        getattr(results, part)
-    results.machine_of("cpu.csv")
-    results.table("probes")
-    for experiment in ("comparison", "cpu", "limits", "timing"):
-        results.experiment(experiment)
-    return results
 
 
 # ------------------------------------------------------------------------------------------------- series
@@ -746,11 +704,3 @@ def own_operation(table: pd.DataFrame, group: str, element_type: str) -> str:
     """The operation that a group's panel shows: sums, where it has any."""
     measured = set(where_is(table, group=group, element_type=element_type)["operation"])
     return "sum" if "sum" in measured or not measured else min(measured)
-
-
-def power_label(n: float) -> str:
-    """2^24 for a power of two, 10^8 for one of ten, else the number."""
-    for base, exponent in ((2, math.log2(n)), (10, math.log10(n))):
-        if abs(exponent - round(exponent)) < 1e-9:
-            return f"${base}^{{{round(exponent)}}}$"
-    return f"{n:,.0f}"
