@@ -49,11 +49,13 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def needed_by(what: str, otherwise: str = ""):
-    """Imports without which a script ends, and says what to install."""
+    """Imports without which a script ends, and says what to install: into the project, or beside the package."""
     try:
         yield
     except ModuleNotFoundError as error:
-        sys.exit(f"{what} needs the Python package {error.name}: pip install -r requirements.txt into .venv{otherwise}")
+        listed = Path(__file__).resolve().parents[2] / "requirements.txt"
+        how = "-r requirements.txt into .venv" if listed.exists() else "'reductio[report]'"
+        sys.exit(f"{what} needs the Python package {error.name}: pip install {how}{otherwise}")
 
 
 class WhileRead(io.FileIO):

@@ -25,6 +25,7 @@ with needed_by("reductio: a report"):
     from . import results as rs
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1] if HERE.parent.name == "src" else None  # the project; None of an installed package
 CHART = "chart"  # the class of every plot: the text of its style is then known, and its hash
 # Of the rows, what the page shows or lets choose. A result's bits and the time of day are in the CSV alone.
 LEFT_OUT = ("schema_version", "timestamp_utc", "machine", "result", "result2", "exact_result")
@@ -139,10 +140,10 @@ def joined(points, each: bool) -> dict:
 
 def sources() -> dict[str, str]:
     """By variant the file that registers it; of ids that are composed, as `ablation/...`, by `ablation/`."""
-    root, found = HERE.parents[1], {}
-    for path in (*sorted(root.glob("src/kernels/**/*.cu")), *sorted(root.glob("baselines/*.c[up]*"))):
+    found = {}
+    for path in (*sorted(ROOT.glob("src/kernels/**/*.cu")), *sorted(ROOT.glob("baselines/*.c[up]*"))) if ROOT else ():
         for variant in re.findall(r'"([a-z0-9-]+/[a-z0-9-]*)"', path.read_text(encoding="utf-8")):
-            found.setdefault(variant, str(path.relative_to(root)))
+            found.setdefault(variant, str(path.relative_to(ROOT)))
     return found
 
 
@@ -239,8 +240,8 @@ def make(folders: list[Path], samples: str = "means", root: str | None = None) -
 
 def root_from(out: Path) -> str | None:
     """The way from a page inside reductio's folder up to that folder; a page elsewhere has no links into it."""
-    root, folder = HERE.parents[1], out.resolve().parent
-    return "../" * len(folder.relative_to(root).parts) if folder.is_relative_to(root) else None
+    folder = out.resolve().parent
+    return "../" * len(folder.relative_to(ROOT).parts) if ROOT and folder.is_relative_to(ROOT) else None
 
 
 @one_line("reductio")
