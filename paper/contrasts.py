@@ -1,10 +1,13 @@
 """What contrasts.json asks of a results folder; `reductio summarize FOLDER` answers by FOLDER/contrasts.csv."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+
+import pandas as pd
 
 from report import results as rs
 
@@ -22,6 +25,27 @@ class Asked:
     def calls(self, power: int) -> list[str]:
         """Those above the line, power 1, or below it, -1."""
         return [point[1] for point in self.points if point[0] * power > 0]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What a results folder has of a contrast at one size; `value` is NaN where something lacks, as `reason` says."""
+
+    name: str
+    n: int
+    value: float = math.nan  # a speedup or another ratio; of one call a time in s, by clock() in cycles
+    low: float = math.nan
+    high: float = math.nan
+    enough: bool = False     # contexts for the interval
+    verdict: str = ""
+    reason: str = ""
+    experiment: str = ""
+    element_type: str = ""
+    pairs: int = 0           # that it is a mean over
+
+    @property
+    def known(self) -> bool:
+        return not math.isnan(self.value)
 
 
 @lru_cache(maxsize=1)
@@ -57,16 +81,27 @@ def named(prefix: str) -> list[Asked]:
     return found
 
 
-def at(results: rs.Results, name: str, n: int | None = None, element_type: str | None = None) -> rs.Contrast:
+@lru_cache
+def measured(results: rs.Results) -> dict[str, list[Contrast]]:
+    """By name what a folder has; empty without contrasts.csv."""
+    table, found = results.table("contrasts"), {}
+    for row in table.itertuples() if table is not None else ():
+        found.setdefault(row.name, []).append(Contrast(
+            row.name, int(row.n), row.value, row.ci_low, row.ci_high, row.enough == "yes", row.verdict, row.reason,
+            row.experiment, row.element_type, 0 if pd.isna(row.pairs) else int(row.pairs)))
+    return found
+
+
+def at(results: rs.Results, name: str, n: int | None = None, element_type: str | None = None) -> Contrast:
     """A contrast at n, or at the first of its sizes; where contrasts.csv lacks it, one without a value."""
     if name not in asked():
         raise KeyError(f"{FILE.name} has no contrast {name}")
-    of = [c for c in results.contrasts.get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
-    why = "contrasts.csv has no such row" if results.contrasts else "no contrasts.csv"
-    return of[0] if of else rs.Contrast(name, n or 0, reason=f"{why}: {rs.MADE_BY['contrasts.csv']}")
+    of = [c for c in measured(results).get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
+    why = "contrasts.csv has no such row" if measured(results) else "no contrasts.csv"
+    return of[0] if of else Contrast(name, n or 0, reason=f"{why}: {rs.MADE_BY['contrasts.csv']}")
 
 
-def like(results: rs.Results, prefix: str) -> list[tuple[str, rs.Contrast]]:
+def like(results: rs.Results, prefix: str) -> list[tuple[str, Contrast]]:
     """All that have a value, of those whose names begin so, each with the rest of its name."""
     return [(one.name.removeprefix(prefix), c) for one in named(prefix)
-            for c in results.contrasts.get(one.name, []) if c.known]
+            for c in measured(results).get(one.name, []) if c.known]

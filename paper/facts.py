@@ -60,7 +60,7 @@ class Fact:
         typed = MARK.findall(self.words)
         if not typed:
             return "" if isinstance(found, (bool, np.bool_)) and found else f"{says}; by the data it is {found}"
-        if isinstance(found, rs.Contrast):
+        if isinstance(found, contrasts.Contrast):
             found = found.value, found.low, found.high
         values = [float(v) for v in (found if isinstance(found, (tuple, list)) else (found,))][:len(typed)]
         same = len(values) == len(typed) and all(map(agrees, typed, values))
@@ -82,7 +82,7 @@ def vocabulary(d: rs.Results) -> dict:
     """By name what a query may use."""
     known = {name: partial(of, d) if isfunction(of) and of.__code__.co_varnames[:1] == ("d",) else of
              for name, of in globals().items()}
-    asked = ("rows", "row", "measured", "us", "probe", "other")
+    asked = ("rows", "row", "other")
     return known | {name: getattr(d, name) for name in asked} | {"contrast": partial(contrasts.at, d), "d": d}
 
 
@@ -123,8 +123,24 @@ def call_of(row: pd.Series) -> str:
     return f"{row['variant']}:{row['settings'].replace(';', ',')}"
 
 
+def measured(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
+    """An experiment's row: f32, on the device, L2 cold and dirty, unless said."""
+    usual = dict(n=n, device="cuda", element_type="f32", timing_mode="device", cache_state="cold_dirty",
+                 offset_elements=0, status="ok")
+    return d.row(experiment, call, **(usual | where))
+
+
+def us(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> float:
+    return 1e6 * measured(d, call, n, experiment, **where)["time_median_s"]
+
+
+def probe(d: rs.Results, quantity: str, unit: str) -> float:
+    """The median over its repeats."""
+    return float(d.rows("probes", quantity=quantity, unit=unit)["value"].median())
+
+
 def us_of_sum(d: rs.Results, *calls: str) -> list[float]:
-    return [d.us(call, 2**28, operation="sum") for call in calls]
+    return [us(d, call, 2**28, operation="sum") for call in calls]
 
 
 def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
@@ -224,7 +240,7 @@ def repeats(d: rs.Results, file: str) -> float:
 
 def of_row(d: rs.Results) -> pd.Series:
     """The row that measuring.md explains."""
-    return d.measured("tuned/sum", 2**28, operation="sum")
+    return measured(d, "tuned/sum", 2**28, operation="sum")
 
 
 def example(d: rs.Results, variant: str) -> list[float]:
@@ -331,13 +347,13 @@ def ceiling_with(d: rs.Results, words: int) -> float:
     many words beyond reading."""
     rows = of_tuned(d, "device cold").dropna(subset=["share_of_read_ceiling"])
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
-    finish = words * 0.5e-9 * d.probe("message_round_trip", "ns")
+    finish = words * 0.5e-9 * probe(d, "message_round_trip", "ns")
     return 100 * mean(rows["share_of_read_ceiling"].where(rows["grid_blocks"] == 1, reading / (reading + finish)))
 
 
 def parts(d: rs.Results, n: int) -> list[float]:
     """Launch floor, reading, what tuned and CUB take beyond it, and their times, in us."""
-    ours, cub = (d.measured(call, n, "tuned") for call in ("tuned/sum", "cub/sum"))
+    ours, cub = (measured(d, call, n, "tuned") for call in ("tuned/sum", "cub/sum"))
     floor, read = ours["launch_floor_s"], ours["read_time_s"]
     times = [of["time_median_s"] for of in (ours, cub)]
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
@@ -360,7 +376,7 @@ def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str 
     """How many times as long a sum of 2^28 elements takes as another, both named `variant` or `variant wide_sum`."""
     def time(of: str) -> float:
         variant, _, operation = of.partition(" ")
-        return d.us(variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
+        return us(d, variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
 
     return time(call) / time(base)
 
@@ -409,7 +425,7 @@ def of_determinism(d: rs.Results, value: str, kind: str, *exponents: int) -> lis
 
 def peer(d: rs.Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
     """A time of peers.csv, cold, in us."""
-    return d.us(variant, n, "peers", timing_mode=mode, element_type=element_type)
+    return us(d, variant, n, "peers", timing_mode=mode, element_type=element_type)
 
 
 def peer_over_cub(d: rs.Results, variant: str, *args, **more) -> float:

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
+import series as sr  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
@@ -44,7 +45,7 @@ def points_of(results: rs.Results, goal: dict[str, str]) -> pd.DataFrame:
             columns={"value": "speedup", "ci_low": "speedup_low", "ci_high": "speedup_high"}).dropna(subset=["speedup"])
         off = rows["name"].str.endswith("-start")
     else:
-        rows = results.rows(goal["experiment"], goal["call"], status="ok", **where).rename(columns=rs.SHORT)
+        rows = results.rows(goal["experiment"], goal["call"], status="ok", **where).rename(columns=sr.SHORT)
         ends = {"": rows["time"], "_low": rows["low"], "_high": rows["high"]}
         rows = rows.assign(share_low=rows["share"] * rows["time"] / rows["high"],
                            share_high=rows["share"] * rows["time"] / rows["low"],

@@ -19,6 +19,7 @@ from report.command_line import Parser, needed_by, one_line  # noqa: E402
 
 with needed_by("make.py: error: it"):
     import claims
+    import contrasts
     from report import results as rs
     from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
                          releases, speedup, throughput, tuned)
@@ -94,8 +95,9 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> rs.Results:
                               f"`reductio run cpu`, and name the folder that it writes to")
     if cpu_folder is not None and not cpu.exists():
         raise rs.ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
-    for part in ("machine", "catalog", "models", "contrasts", "beside"):
+    for part in ("machine", "catalog", "models", "beside"):
         getattr(results, part)
+    contrasts.measured(results)
     claims.verdicts(results)
     results.machine_of("cpu.csv")
     results.table("probes")

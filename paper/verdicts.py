@@ -89,7 +89,7 @@ class Found:
     variant: str = ""
 
 
-def contrast(results: rs.Results, name: str, n: int) -> rs.Contrast:
+def contrast(results: rs.Results, name: str, n: int) -> contrasts.Contrast:
     found = contrasts.at(results, name, n)
     if not found.known or not found.enough:
         raise rs.Absent(found.reason)
@@ -163,7 +163,7 @@ def judge_ratio(results: rs.Results, test: dict, n: int) -> Found:
     return Found(verdict, f"{why} ({part}{c.experiment}.csv)", c.value, c.low, c.high, threshold_of(test))
 
 
-def fewest_samples(results: rs.Results, c: rs.Contrast, test: dict, n: int) -> float:
+def fewest_samples(results: rs.Results, c: contrasts.Contrast, test: dict, n: int) -> float:
     """Of the two calls of a speedup; infinite where that is not known."""
     found = [math.inf]
     for call in (test["base"], test["variant"]):

@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src")]
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
+import series as sr  # noqa: E402
 import claims as claim_list  # noqa: E402
 import figures.exact  # noqa: E402
 import figures.frontier as frontier  # noqa: E402
@@ -77,7 +78,7 @@ def comparison(results: rs.Results) -> str:
                 microseconds(base["time_median_s"]), speedup]
 
     calls = []
-    for group in rs.groups(largest, "document", "ours", "library"):
+    for group in sr.groups(largest, "document", "ours", "library"):
         of = largest[(largest["group"] == group) & ~largest["is_base"]]
         of = of[of["operation"] == ("sum" if "sum" in set(of["operation"]) else "sum_of_squares")]
         of = of[of["timing_mode"] == ("device" if "device" in set(of["timing_mode"]) else "end_to_end")]
@@ -90,9 +91,9 @@ def comparison(results: rs.Results) -> str:
         same = table[(table[["variant", "settings", "operation", "timing_mode"]]
                       == call[["variant", "settings", "operation", "timing_mode"]]).all(axis=1)].set_index("n")
         name = f"`{call['variant']}`" + (f" [{call['words']}]" if call["words"] else "")
-        timed = rs.MODE_LABELS[call["timing_mode"]].removesuffix(" time")
+        timed = sr.MODE_LABELS[call["timing_mode"]].removesuffix(" time")
         speedup = "1" if call is base else with_interval(*call[["speedup", "speedup_ci_low", "speedup_ci_high"]])
-        rows.append(row(name, [rs.OPERATION_LABELS[call["operation"]], timed],
+        rows.append(row(name, [sr.OPERATION_LABELS[call["operation"]], timed],
                         [same["time_median_s"][n] for n in SIZES], cub(call), speedup))
     of_base = table[(table["variant"] == base["variant"]) & (table["settings"] == base["settings"]) &
                     (table["timing_mode"] == "device")].set_index("n")

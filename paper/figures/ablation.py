@@ -2,6 +2,7 @@
 
 from matplotlib.ticker import LogLocator
 
+import series as sr
 import contrasts
 from report import results as rs
 from report import style
@@ -39,7 +40,7 @@ def draw(results: rs.Results):
     draw_effects(figure, by_size, rows, pairs, wide, tall)
     draw_interactions(figure, results, by_size, right, cells, tall)
     style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
-                f"sum of f32, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
+                f"sum of f32, device time, {sr.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
     figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(),
                 "gain of both choices / product of their gains", va="center")
     style.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets, that differ in nothing else; "
@@ -91,7 +92,7 @@ def draw_interactions(figure, results: rs.Results, by_size, left: float, wide: f
             axes.text(0, k + 1.4, mine, va="center")
             for j, choice in enumerate(columns):
                 at = dict(x=FIRST + (j + 0.5) * CELL, y=k + 1.4, va="center", ha="center")
-                gain: rs.Contrast = contrasts.at(results, f"ablation.both.{mine}.{choice}", n)
+                gain: contrasts.Contrast = contrasts.at(results, f"ablation.both.{mine}.{choice}", n)
                 sure = gain.known and not gain.low <= 1 <= gain.high
                 axes.text(s=f"{gain.value:.2f}" if gain.known else "–", fontweight="bold" if sure else "normal",
                           color="black" if sure else style.MARK_COLOR, **at)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullLocator
 
+import series as sr
 from report import results as rs
 from report import style
 from figures.panels import DOTTED_LOOK
@@ -29,7 +30,7 @@ def draw(results: rs.Results):
     sets = [d for d in [*SETS, *sorted(set(errors["dataset"]) - set(SETS))] if d in set(errors["dataset"])]
     exact = [d for d in sets if not (errors.loc[errors["dataset"] == d, "error"] > 0).any()]
     drawn = [d for d in sets if d not in exact]
-    groups = rs.groups(errors, *rs.KERNELS, "library")
+    groups = sr.groups(errors, *sr.KERNELS, "library")
     # Thrust's call is CUB's kernel.
     of = {g: errors[errors["group"] == g].set_index(["dataset", "n"])["error"].sort_index() for g in ("cub", "thrust")}
     alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])

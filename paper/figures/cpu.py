@@ -1,5 +1,6 @@
 """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n."""
 
+import series as sr
 from report import results as rs
 from report import style
 from report.plot import busy_note
@@ -12,20 +13,20 @@ LEFT, GAP, HEAD, TALL = 0.5, 0.5, 0.6, 1.7
 HATCHES = ("", "////", "....", "xxxx")
 
 
-def level_of(s: rs.Series) -> str:
+def level_of(s: sr.Series) -> str:
     """The compiler's level, "-O2" or "-O3 -ffast-math", of a host loop; "" of other calls."""
     level, _, more = rs.parse_settings(s.settings).get("opt", "").partition("-")
     return level and "-" + level + (" -f" + more if more else "")
 
 
-def cpu_series(results: rs.Results, element_type: str) -> list[rs.Series]:
+def cpu_series(results: rs.Results, element_type: str) -> list[sr.Series]:
     """Every sum that ran on the CPU, end to end, in each state of the cache it was measured in."""
-    found = [s for state in sorted(set(results.cpu["cache_state"])) for s in rs.series(
+    found = [s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
         results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)]
     return sorted(found, key=lambda s: s.variant)
 
 
-def best_of(levels: list[rs.Series]) -> rs.Series:
+def best_of(levels: list[sr.Series]) -> sr.Series:
     """The fastest at the largest n that all of them have; where they share none, of those that reach furthest."""
     shared = set.intersection(*(set(s.ok["n"]) for s in levels))
     if shared:
@@ -48,8 +49,8 @@ def draw(results: rs.Results, element_type: str = "f32"):
     usual = max(sorted(set(states)), key=states.count)  # others are marked where they are drawn
     lines = [best_of([s for s in series if s.group == group]) for group in dict.fromkeys(s.group for s in series)]
 
-    def words(s: rs.Series) -> str:
-        state = "" if s.cache_state == usual else f" ({rs.CPU_CACHE_LABELS[s.cache_state]})"
+    def words(s: sr.Series) -> str:
+        state = "" if s.cache_state == usual else f" ({sr.CPU_CACHE_LABELS[s.cache_state]})"
         return (f"{s.variant} {level_of(s)}" if level_of(s) else s.name) + state
 
     busy = busy_note(results.cpu[results.cpu["element_type"] == element_type])
@@ -74,14 +75,14 @@ def draw(results: rs.Results, element_type: str = "f32"):
     style.size_axis(axes, [n for s in lines for n in s.ok["n"]])
     label_ends(axes, ends, TALL)
     axes.set_title("the fastest call of each library", loc="left", pad=4)
-    style.title(figure, f"{where}: sum of {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}",
+    style.title(figure, f"{where}: sum of {element_type}, {sr.MODE_LABELS['end_to_end']}, {sr.CPU_CACHE_LABELS[usual]}",
                 left=LEFT)
     style.foot(figure, (busy + "\n" if busy else "")
                + f"Lines through bars and marks: 95 % intervals. {not_drawn(every)}", LEFT)
     return figure
 
 
-def draw_levels(axes, loops: list[rs.Series], n: int, usual: str) -> None:
+def draw_levels(axes, loops: list[sr.Series], n: int, usual: str) -> None:
     """A bar for each host loop and compiler level at n."""
     names = sorted({s.variant for s in loops})
     levels = sorted({level_of(s) for s in loops})
@@ -94,7 +95,7 @@ def draw_levels(axes, loops: list[rs.Series], n: int, usual: str) -> None:
         at = names.index(s.variant) + (levels.index(level_of(s)) - (len(levels) - 1) / 2) * thick
         axes.bar(at, value, width=thick * 0.92, **looks[level_of(s)])
         axes.plot([at, at], [low, high], color="black", linewidth=0.7)
-    marks = {s.variant: "" if s.cache_state == usual else f"({rs.CPU_CACHE_LABELS[s.cache_state]})" for s in loops}
+    marks = {s.variant: "" if s.cache_state == usual else f"({sr.CPU_CACHE_LABELS[s.cache_state]})" for s in loops}
     axes.set_xticks(range(len(names)), [(name.split("/", 1)[1] + "\n" + marks[name]).strip() for name in names])
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")

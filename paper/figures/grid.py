@@ -1,5 +1,6 @@
 """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks."""
 
+import series as sr
 from report import results as rs
 from report import style
 from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_document
@@ -41,6 +42,6 @@ def draw(results: rs.Results):
         names[f"{USUAL} blocks an SM"] = DOTTED_LOOK
     style.legend(figure, names, 0.06)
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",
-                f"{best}, {document['element_type']}, {rs.CACHE_LABELS[document['cache_state']]}.\nA line for each n; "
+                f"{best}, {document['element_type']}, {sr.CACHE_LABELS[document['cache_state']]}.\nA line for each n; "
                 "open: a thread for each element")
     return figure

@@ -1,6 +1,7 @@
 """The type of a loop's index: the speed of each kernel with another integer, over its speed with a signed one of 32
 bits."""
 
+import series as sr
 import contrasts
 from report import results as rs
 from report import style
@@ -10,7 +11,7 @@ INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 ROW, RIGHT, HEAD, GAP, FOOT = 0.19, 0.08, 0.62, 0.12, 0.62
 
 
-def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], rs.Contrast]]:
+def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]]:
     """By kernel and (index, n) its speed over the same kernel's with int, on the device or of the device's part."""
     found: dict[str, dict] = {}
     for name, c in contrasts.like(results, "index."):
@@ -42,7 +43,7 @@ def draw(results: rs.Results):
         axes.set_title(f"n = {style.power_label(n)}", loc="left", pad=3)
         axes.set_xlabel("speed, int = 1", labelpad=1)
     style.title(figure, f"The type of a loop's index, {results.machine.gpu}",
-                f"f32, device time or part, {rs.CACHE_LABELS['cold_dirty']}")
+                f"f32, device time or part, {sr.CACHE_LABELS['cold_dirty']}")
     style.legend(figure, {INDEXES[index]: look for index, look in looks.items()}, 0.21)
     few = not all(c.enough for of in found.values() for c in of.values())
     style.foot(figure, "Lines: 95 % intervals, paired by context" + ("; of slow calls their range." if few else "."))

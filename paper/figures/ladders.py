@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from matplotlib.ticker import LogLocator
 
+import series as sr
 import claims
 import contrasts
 from report import results as rs
@@ -34,9 +35,9 @@ class Rung:
     call: str
     then: float | None           # the text's own height, where it gives every step until here
     told: float | None           # the text's own gain
-    time: rs.Contrast
-    height: rs.Contrast | None = None  # None of the first
-    gain: rs.Contrast | None = None
+    time: contrasts.Contrast
+    height: contrasts.Contrast | None = None  # None of the first
+    gain: contrasts.Contrast | None = None
 
 
 def climb(results: rs.Results, document: str) -> list[Rung]:
@@ -79,7 +80,7 @@ def label(rung: Rung, rungs: list[Rung]) -> str:
     others = [settings for of, settings in (rs.parse_call(r.call) for r in rungs) if of == variant]
     differ = [f"{k}={v.removeprefix('ceil(').removesuffix(')')}" for k, v in mine.items()
               if any(o.get(k) != v for o in others)]
-    return rs.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
+    return sr.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
 
 
 @dataclass
@@ -131,7 +132,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
         figure.text((left + width - back) / whole, (bottom + above) / high, words, **more)
 
     problem = of_document(document)
-    mode = {"device_part": "device part"}.get(problem["timing_mode"], rs.MODE_LABELS.get(problem["timing_mode"]))
+    mode = {"device_part": "device part"}.get(problem["timing_mode"], sr.MODE_LABELS.get(problem["timing_mode"]))
     write(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", width, tall + 0.05,
           va="bottom", fontsize=style.FONT_SIZE + 0.5)
     columns = {"µs": 0.72, "gain": 0.35, "text": 0}

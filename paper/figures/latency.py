@@ -1,6 +1,7 @@
 """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the latency
 of one load (S6)."""
 
+import series as sr
 import contrasts
 from report import results as rs
 from report import style
@@ -50,7 +51,7 @@ def draw(results: rs.Results):
     style.legend(figure, looks, 0.2 + LINE * (bool(memory) + bool(known)), ncols=2)
     style.title(figure, f"Latency hidden by one block, {results.machine.gpu}",
                 f"squares, {document['element_type']}, n = {style.power_label(n)}, clock(), "
-                f"{rs.CACHE_LABELS[document['cache_state']]}")
+                f"{sr.CACHE_LABELS[document['cache_state']]}")
     told = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())
     style.foot(figure, (f"Horizontal: cycles of one load, from {told}.\n" if known else "")
                + "Lines through marks: 95 % intervals.")

@@ -1,6 +1,7 @@
 """Document levels: the gain of several loads a thread over one, of a global stride over a local one, and of finishing by
 atomics over a second launch and over the host, at each size."""
 
+import series as sr
 import contrasts
 from report import results as rs
 from report import style
@@ -62,7 +63,7 @@ def draw(results: rs.Results):
     style.legend(figure, in_words(looks), 0.21)
     document = of_document("levels")
     style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",
-                f"{document['element_type']}, device time but where the title says, {rs.CACHE_LABELS[document['cache_state']]}")
+                f"{document['element_type']}, device time but where the title says, {sr.CACHE_LABELS[document['cache_state']]}")
     style.foot(figure, ("Hollow: fewer blocks than multiprocessors. " if count else "")
                + "Lines through marks: 95 % intervals, paired by context.")
     return figure

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import series as sr
 from report import results as rs
 from report import style
 from figures.panels import LINE, PEAK_LOOK, draw_line, l2_look, mark_l2, not_drawn
@@ -19,15 +20,15 @@ def draw(results: rs.Results):
     lines, others = [], []
     for j, mode in enumerate(("device", "graph")):
         for i, state in enumerate(("cold_clean", "cold_dirty", "warm")):
-            others += rs.series(table, mode=mode, cache_state=state, **which)
-            harness = rs.harness_calls(table, mode=mode, cache_state=state, **which)
+            others += sr.series(table, mode=mode, cache_state=state, **which)
+            harness = sr.harness_calls(table, mode=mode, cache_state=state, **which)
             if harness["read"].notna().any():
                 lines.append((mode, state, harness, style.line_style(i, j)))
     if not lines:
         return None
     sizes = sorted({n for _, _, harness, _ in lines for n in harness["n"]})
     peak = results.machine.peak_bytes_per_s
-    looks = {f"{rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS[state]}": look for mode, state, _, look in lines}
+    looks = {f"{sr.MODE_LABELS[mode]}, {sr.CACHE_LABELS[state]}": look for mode, state, _, look in lines}
     looks["without marks: an empty call"] = dict(color="black", linewidth=0.6)
     if peak:
         looks[f"theoretical peak, {peak / 1e12:.2f} TB/s"] = PEAK_LOOK

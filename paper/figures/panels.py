@@ -9,6 +9,7 @@ from collections import Counter
 
 import numpy as np
 
+import series as sr
 import claims
 from report import results as rs
 from report import style
@@ -25,10 +26,10 @@ def of_document(document: str) -> dict:
     return {"device": "cuda", **claims.listed()["documents"][document]}
 
 
-def not_drawn(all_series: list[rs.Series]) -> str:
+def not_drawn(all_series: list[sr.Series]) -> str:
     """"Points not drawn: 12 refused, 1 wrong.", or nothing."""
     counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
-    words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.words["status"] if counts[s]]
+    words = [f"{counts[s]} {sr.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.words["status"] if counts[s]]
     return f"Points not drawn: {', '.join(words)}." if words else ""
 
 

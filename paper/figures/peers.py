@@ -4,6 +4,7 @@ alone are, and their calls until the result is in host memory, at each n."""
 import numpy as np
 from matplotlib.ticker import LogLocator
 
+import series as sr
 from report import results as rs
 from report import style
 from figures.panels import by_size, draw_points, in_words, speedup_rows
@@ -50,7 +51,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
         axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if axes.get_xlim()[0] < 0.2 else (1, 3, 4, 5, 7)))
         axes.set_title(words, loc="left", pad=3)
     style.title(figure, f"Sums that Python users call, on one {results.machine_of('peers.csv').gpu}",
-                f"{element_type}, {rs.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
+                f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
     style.legend(figure, in_words(looks), 0.24)
     largest = table.sort_values(["n", "time_median_s"], ascending=[False, True]).groupby("variant").first()
     told = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {style.power_label(r['n'])}"

@@ -3,6 +3,7 @@ on the left, calls until the result is on the host on the right; below them the 
 
 import numpy as np
 
+import series as sr
 from report import results as rs
 from report import style
 from report.style import FLOOR_LOOK, shade_above
@@ -47,17 +48,17 @@ def label_ends(axes, ends: list[tuple[float, float, str, str]], inches: float) -
         axes.text(1 + LABEL_LEFT / width, to, text, transform=axes.transAxes, va="center", color=color)
 
 
-def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tuple[str, rs.Series, rs.Series]]:
+def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tuple[str, sr.Series, sr.Series]]:
     """(group, series, base): of each document, of the user's own, of ours and of each other library the one that is
     fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed
     alike."""
     lines = []
-    for group in rs.groups(results.comparison, *rs.KERNELS, "library"):
+    for group in sr.groups(results.comparison, *sr.KERNELS, "library"):
         for mode in WHOLE:
             # Libraries as users call them without ado.
-            best = rs.fastest([s for s in rs.of_group(results, group, element_type, mode)
+            best = sr.fastest([s for s in sr.of_group(results, group, element_type, mode)
                                if not s.is_base and (s.by_default or s.kind != "library")], n)
-            base = best and rs.base_series(rs.series(results.comparison, device="cuda", operation=best.operation,
+            base = best and sr.base_series(sr.series(results.comparison, device="cuda", operation=best.operation,
                                                      element_type=element_type, mode=mode))
             if base:
                 lines.append((group, best, base))
@@ -65,7 +66,7 @@ def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tupl
     return lines
 
 
-def draw_speedups(axes, lines: list[tuple[str, rs.Series, rs.Series]]) -> tuple[list, float, bool]:
+def draw_speedups(axes, lines: list[tuple[str, sr.Series, sr.Series]]) -> tuple[list, float, bool]:
     """The lines with their bands; their ends' labels, the greatest speedup, and whether a point is of few contexts."""
     ends, most, few = [], 1.0, False
     for group, s, _ in lines:
@@ -82,7 +83,7 @@ def draw_speedups(axes, lines: list[tuple[str, rs.Series, rs.Series]]) -> tuple[
     return ends, most, few
 
 
-def draw_times(axes, base: rs.Series, harness, mode: str) -> list:
+def draw_times(axes, base: sr.Series, harness, mode: str) -> list:
     """CUB's time, and on the device those of the harness's calls; their ends' labels."""
     ends = []
     drawn = [(base.ok["n"], base.ok["time"], "CUB", dict(color="black", label=base.name))]
@@ -120,7 +121,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         few |= some
         # A sum of squares takes as long as a sum: one line says it.
         base = next((b for _, _, b in of if b.operation == "sum"), of[0][2])
-        harness = rs.harness_calls(results.comparison, device="cuda", operation=base.operation, element_type=element_type,
+        harness = sr.harness_calls(results.comparison, device="cuda", operation=base.operation, element_type=element_type,
                                    mode=mode)
         reading = base.ok[base.ok["share"] > 0] if mode == "device" else harness[:0]
         sizes = sorted({m for _, s, _ in of for m in s.ok["n"]})
@@ -149,7 +150,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     if modes[0] == "device":
         mark_ceiling_and_tile(upper, most, element_type)
     style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
-                f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. The kernel of each document that is "
+                f"{element_type}, one call at a time, {sr.CACHE_LABELS['cold_dirty']}. The kernel of each document that is "
                 f"fastest at {style.power_label(n)}, on the right if its calls finish on the host.", left=0.1)
     bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
     l2 = results.machine.l2_bytes

@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 
+import series as sr
 from report import results as rs
 from report import style
 from report.style import FLOOR_LOOK
@@ -23,20 +24,20 @@ class Panel:
 
     def __init__(self, results: rs.Results, group: str, element_type: str):
         table, self.group = results.comparison, group
-        self.operation = rs.own_operation(table, group, element_type)
+        self.operation = sr.own_operation(table, group, element_type)
         which = dict(device="cuda", operation=self.operation, element_type=element_type)
-        self.series = [s for s in rs.device_series(table, **which) if s.group == group]
-        library = [s for s in rs.series(table, mode="device", **which) if s.kind == "library"]
-        calls = rs.harness_calls(table, mode="device", **which)
+        self.series = [s for s in sr.device_series(table, **which) if s.group == group]
+        library = [s for s in sr.series(table, mode="device", **which) if s.kind == "library"]
+        calls = sr.harness_calls(table, mode="device", **which)
         self.reading = dict(zip(calls["n"], calls["read"]))
         self.floor = calls["n"].to_numpy(float), (calls["read"] / calls["floor"]).to_numpy(float)
         self.lines = [(s, *found) for s in [*library, *self.series] if np.isfinite((found := self.shares(s))[1]).any()]
         sizes = results.catalog.loc[results.catalog["group"] == group, "document_n"]
         self.own_sizes = sorted({float(v) for v in sizes if v.isdigit() and int(v) > 0})
-        self.modes = ", ".join(rs.MODE_LABELS[m] for m in sorted({s.mode for s in self.series if len(s.ok)}))
+        self.modes = ", ".join(sr.MODE_LABELS[m] for m in sorted({s.mode for s in self.series if len(s.ok)}))
         several = Counter(s.variant for s, *_ in self.lines)
         self.names = {s.name: style.LIBRARY_NAMES.get(s.group, s.group) if s.kind == "library" else
-                      rs.short_name(s.variant) + (f" [{s.words}]" if several[s.variant] > 1 and s.words else "")
+                      sr.short_name(s.variant) + (f" [{s.words}]" if several[s.variant] > 1 and s.words else "")
                       for s, *_ in self.lines}
         # Neighbours by their speed at the end differ in colour, and a variant's settings in their dashes.
         words = sorted({s.words for s, *_ in self.lines if s.kind != "library" and several[s.variant] > 1} or {""})
@@ -45,7 +46,7 @@ class Panel:
         self.looks = {s.name: style.library_style(s.group, 0) if s.kind == "library" else
                       style.line_style(order.index(s.variant), words.index(s.words) if s.words in words else 0, COLORS) for s, *_ in self.lines}
 
-    def shares(self, s: rs.Series) -> tuple:
+    def shares(self, s: sr.Series) -> tuple:
         """n, and of the ceiling the value, low and high; NaN where a point is not ok, so that no line goes across it."""
         p = s.points
         read = np.array([self.reading.get(n, np.nan) for n in p["n"]], float)
@@ -60,7 +61,7 @@ class Panel:
         for n in self.own_sizes:
             axes.axvline(n, **OWN_LOOK)
             axes.plot([n], [1], clip_on=False, transform=axes.get_xaxis_transform(), **OWN_MARKER)
-        axes.set_title(f"{self.group}: {rs.OPERATION_LABELS.get(self.operation, self.operation)}, {self.modes}", loc="left", pad=5)
+        axes.set_title(f"{self.group}: {sr.OPERATION_LABELS.get(self.operation, self.operation)}, {self.modes}", loc="left", pad=5)
 
     def ends(self, low: float) -> list:
         at = {s.name: (n[np.isfinite(v)][-1], v[np.isfinite(v)][-1]) for s, n, v, *_ in self.lines}
@@ -69,7 +70,7 @@ class Panel:
 
 def draw(results: rs.Results, element_type: str = "f32"):
     """None where the results hold nothing of this type."""
-    panels = [Panel(results, group, element_type) for group in rs.groups(results.comparison, *rs.KERNELS)]
+    panels = [Panel(results, group, element_type) for group in sr.groups(results.comparison, *sr.KERNELS)]
     panels = [p for p in panels if any(s.kind != "library" for s, *_ in p.lines)]
     if not panels:
         return None
@@ -100,7 +101,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
     if np.isfinite(np.concatenate([p.floor[1] for p in panels])).any():
         marks["an empty call"] = FLOOR_LOOK
     style.legend(figure, marks, figure.get_figheight() - 0.24, 0.06, "upper left")
-    style.title(figure, f"{results.machine.gpu}: {element_type}, {rs.CACHE_LABELS['cold_dirty']}; a kernel that only reads = 1")
+    style.title(figure, f"{results.machine.gpu}: {element_type}, {sr.CACHE_LABELS['cold_dirty']}; a kernel that only reads = 1")
     everything = {(s.variant, s.settings, s.operation, s.mode): s for p in panels for s in p.series}.values()
     style.foot(figure, f"Bars: 95 % intervals. Lines that leave the axis are named at its edge. {not_drawn(list(everything))}")
     return figure

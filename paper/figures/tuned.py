@@ -5,6 +5,7 @@ stand by themselves, since neighbours among them need not be alike."""
 import numpy as np
 import pandas as pd
 
+import series as sr
 import goals
 from report import results as rs
 from report import style
@@ -99,5 +100,5 @@ def below_parity(drawn: pd.DataFrame) -> str:
     slower = int((drawn["speedup_ci_high"] < 1).sum())
     return (f"{len(below)} of {len(drawn)} intervals reach{'es' if len(below) == 1 else ''} below 1, the farthest to "
             f"{farthest['speedup_ci_low']:.4f} ({farthest['element_type']}, "
-            f"{rs.MODE_LABELS[farthest['timing_mode']]}, {rs.CACHE_LABELS[farthest['cache_state']]}, "
+            f"{sr.MODE_LABELS[farthest['timing_mode']]}, {sr.CACHE_LABELS[farthest['cache_state']]}, "
             f"n = {style.power_label(farthest['n'])}); {slower or 'none'} lie{'s' if slower < 2 else ''} below it as a whole.")

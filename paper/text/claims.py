@@ -5,6 +5,7 @@ from collections import Counter
 
 import pandas as pd
 
+import series as sr
 import claims
 from report import results as rs
 import verdicts as vd
@@ -41,7 +42,7 @@ def body(results: rs.Results) -> list[str]:
     first = vd.as_first_set(table) if table is not None else {}
     for document, problem in listed["documents"].items():
         lines.append(rf"\addlinespace[2pt]\multicolumn{{7}}{{@{{}}l}}{{\id{{{document}}}: "
-                     rf"{rs.OPERATION_LABELS[problem['operation']]} of {problem['element_type']}, at "
+                     rf"{sr.OPERATION_LABELS[problem['operation']]} of {problem['element_type']}, at "
                      rf"{latex.power(problem['n'][0])}}} \\")
         for claim in (c for c in listed["claims"] if c["document"] == document):
             figure = rf"\documentfigure{{{as_latex(claim['text_figure'])}}}" if claim["text_figure"] else ""

@@ -54,12 +54,12 @@ class Numbers:
 
     # ---------------------------------------------------------------------------------------------- contrasts
 
-    def contrast(self, which: str, name: str, points: str) -> rs.Contrast:
+    def contrast(self, which: str, name: str, points: str) -> contrasts.Contrast:
         if (asked := contrasts.asked().get(name)) is None:
             raise Mistake(f"contrasts.json has no {name}")
         if (len(asked.points) == 1) != (points == "one"):
             raise Mistake(f"{name} is a {'ratio' if points == 'one' else 'time'}")
-        found = self.results.contrasts.get(name, [])
+        found = contrasts.measured(self.results).get(name, [])
         for of in filter(None, which.split(",")):
             if of in rs.ELEMENT_BYTES:
                 found = [c for c in found if c.element_type == of]

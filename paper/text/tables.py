@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+import series as sr
 from report import results as rs
 from text import claims, latex, tuned
 from text.latex import MISSING
@@ -27,7 +28,7 @@ def name_of(variant: str, words: str = "") -> str:
     return latex.code(variant).replace(r"\allowbreak{}", "") + (f" {latex.escape(words)}" if words else "")
 
 
-def call(s: rs.Series) -> str:
+def call(s: sr.Series) -> str:
     """The same, with a mark of what adds up squares."""
     return name_of(s.variant, s.words) + r" $x^2$" * (s.operation == "sum_of_squares")
 
@@ -37,17 +38,17 @@ def times_rows(results: rs.Results) -> list[str]:
     table = results.comparison
     if table is None:
         return []
-    found: dict[tuple, dict[str, rs.Series]] = {}
-    operations = {g: rs.own_operation(table, g, TYPE) for g in rs.groups(table, *rs.KERNELS)}
+    found: dict[tuple, dict[str, sr.Series]] = {}
+    operations = {g: sr.own_operation(table, g, TYPE) for g in sr.groups(table, *sr.KERNELS)}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
-        for column, of in (("device", rs.device_series(table, **which)),
-                           ("end_to_end", rs.series(table, mode="end_to_end", **which))):
+        for column, of in (("device", sr.device_series(table, **which)),
+                           ("end_to_end", sr.series(table, mode="end_to_end", **which))):
             for s in of:
                 if s.kind == "library" or operations.get(s.group) == operation:
                     found.setdefault((s.variant, s.settings, s.operation), {})[column] = s
 
-    def fields(s: rs.Series | None) -> list[str]:
+    def fields(s: sr.Series | None) -> list[str]:
         if s is None:
             return [MISSING] * (len(SIZES) + 1)
         out = []
@@ -62,7 +63,7 @@ def times_rows(results: rs.Results) -> list[str]:
 
     lines, last = [], None
     either = [(of.get("device") or of["end_to_end"], of) for of in found.values()]
-    for s, of in sorted(either, key=lambda one: (rs.place(one[0].kind, one[0].group), one[0].variant)):
+    for s, of in sorted(either, key=lambda one: (sr.place(one[0].kind, one[0].group), one[0].variant)):
         block = s.group if s.kind != "library" else s.kind
         lines += [SPACE] if last not in (None, block) else []
         last = block
@@ -103,7 +104,7 @@ def estimate(fit: pd.Series, value: str, unit: str, scale: float) -> str:
 def models_rows(results: rs.Results) -> list[str]:
     """Latency, bandwidth and half-performance size, inside L2 and beyond, of the documents' fastest kernels."""
     lines = []
-    for series, fits in rs.models_shown(results, TYPE, LARGE):
+    for series, fits in sr.models_shown(results, TYPE, LARGE):
         name, timed = (call(series), MODE_WORDS[series.mode]) if series else ("only reading", MODE_WORDS["device"])
         for scope, fit in sorted(fits.items(), reverse=True):
             off = MISSING
@@ -134,9 +135,9 @@ def refused_rows(results: rs.Results) -> list[str]:
     for (status, worded), same in groups[:15]:
         reason = worded if same["reason"].nunique() > 1 else same["reason"].iloc[0]
         whose = zip(same["kind"], same["group"], same["variant"])
-        ids = [variant for *_, variant in sorted({(*rs.place(k, g), v) for k, g, v in whose})]
+        ids = [variant for *_, variant in sorted({(*sr.place(k, g), v) for k, g, v in whose})]
         who = ", ".join(latex.code(v) for v in ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        lines.append(latex.row(rs.STATUS_WORDS.get(status, status), latex.count(len(same)), latex.escape(reason), who))
+        lines.append(latex.row(sr.STATUS_WORDS.get(status, status), latex.count(len(same)), latex.escape(reason), who))
     if rest := sum(len(g) for _, g in groups[15:]):
         lines.append(latex.row("", latex.count(rest), f"{len(groups) - 15} further reasons", ""))
     return lines
@@ -145,7 +146,7 @@ def refused_rows(results: rs.Results) -> list[str]:
 def catalog_rows(results: rs.Results) -> list[str]:
     """The hand-written variants and ours, and how each works at the three levels of a reduction."""
     catalog, lines = results.catalog, []
-    for group in rs.groups(catalog, *rs.KERNELS):
+    for group in sr.groups(catalog, *sr.KERNELS):
         if group == "ablation":
             continue  # the composed ones say in their names what they do at each level
         lines += [SPACE] if lines else []
@@ -156,11 +157,11 @@ def catalog_rows(results: rs.Results) -> list[str]:
     return lines
 
 
-def fastest_over_cub(results: rs.Results, group: str) -> tuple[str, dict[int, rs.Series]]:
+def fastest_over_cub(results: rs.Results, group: str) -> tuple[str, dict[int, sr.Series]]:
     """A document's fastest kernel at each size, by device time; end to end where all its kernels finish on the host."""
     for mode in ("device", "end_to_end"):
-        there = rs.of_group(results, group, TYPE, mode)
-        best = {n: found for n in SIZES if (found := rs.fastest(there, n))}
+        there = sr.of_group(results, group, TYPE, mode)
+        best = {n: found for n in SIZES if (found := sr.fastest(there, n))}
         if best:
             return mode, best
     return "", {}
@@ -174,7 +175,7 @@ def machines_rows(results: rs.Results) -> list[str]:
         for r in (results, *results.beside):
             mode, best = fastest_over_cub(r, group)
             speedups = [latex.digits(best[n].at(n)["speedup"]) if n in best else MISSING for n in SIZES]
-            kernel = name_of(rs.short_name(best[LARGE].variant), best[LARGE].words) if LARGE in best else MISSING
+            kernel = name_of(sr.short_name(best[LARGE].variant), best[LARGE].words) if LARGE in best else MISSING
             lines.append(latex.row("" if r is not results else group, latex.escape(r.machine.gpu),
                                    MODE_WORDS.get(mode, MISSING), *speedups, kernel))
     return lines

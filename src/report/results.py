@@ -11,7 +11,6 @@ import csv
 import gzip
 import io
 import json
-import math
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -58,7 +57,6 @@ class Columns:
 
 
 ROWS, SAMPLES, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "samples", "models", "contrasts"))
-READ_CEILING = "(read-ceiling)"
 
 # Of files that the program does not write.
 VERDICTS = Columns(
@@ -74,30 +72,11 @@ TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("rele
           "goals": GOALS}
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8, "i128": 16}
 
-STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
-
-
 # Ids are "group/name". The documents' groups, in the order of the paper, and the panel of all that is the user's own.
 DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
 YOURS = "your variants"
-# Whose variants are, in the order of figures and tables; of the first three are the kernels that no library has.
-KERNELS = ("document", "yours", "ours")
-KINDS = (*KERNELS, "library", "cpu")
-
-OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
-CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "L2 warm"}
-CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
-MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
-               "graph": "graph replay", "replay": "one-call graph", "launch_to_idle": "launch to idle"}
-
-
 class Absent(LookupError):
     """A results folder does not have it."""
-
-
-def place(kind: str, group: str) -> tuple:
-    """What sorts groups as figures and tables show them."""
-    return KINDS.index(kind), DOCUMENTS.index(group) if group in DOCUMENTS else len(DOCUMENTS), group
 
 
 def where_is(table: pd.DataFrame, **values) -> pd.DataFrame:
@@ -108,18 +87,6 @@ def where_is(table: pd.DataFrame, **values) -> pd.DataFrame:
         same = of.isin(value) if isinstance(value, (list, tuple, set)) else of == value
         kept = kept[same.to_numpy(bool, na_value=False)]
     return table.iloc[kept]
-
-
-def groups(table: pd.DataFrame, *kinds: str) -> list[str]:
-    """Those of a table's variants, or the catalogue's, of these kinds."""
-    found = set(zip(table["kind"], table["group"]))
-    return [group for kind, group in sorted(found, key=lambda of: place(*of)) if kind in kinds]
-
-
-def short_name(variant: str) -> str:
-    """The id as shown where its group is already named: without the documents' prefix, whole for the user's own."""
-    prefix, _, name = variant.partition("/")
-    return name if prefix in DOCUMENTS else variant
 
 
 def release_of(variant: str) -> str:
@@ -275,6 +242,28 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     return table
 
 
+def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """A few words for each (variant, settings): the values of the keys that the run varied, "" where it varied none.
+
+    Decided by the id's prefix, so that in one panel the same words mean the same choice for every variant.
+    """
+    calls = table[["variant", "settings"]].drop_duplicates().itertuples(index=False, name=None)
+    parsed = {(variant, settings): parse_settings(settings) for variant, settings in calls}
+    chosen = pd.DataFrame(parsed.values(), index=pd.Index([variant for variant, _ in parsed], dtype=str))
+    varied = chosen.groupby(level=0).nunique(dropna=False) > 1
+    varied = varied.groupby(varied.index.str.partition("/").get_level_values(0)).any() if len(varied) else varied
+
+    def word(key: str, value: str) -> str:
+        return f"{key}={value}" if value.lstrip("-").isdigit() or value == "auto" else value
+
+    return {(variant, settings): ", ".join(word(key, of[key]) for key in chosen
+                                           if key in of and varied[key][variant.partition("/")[0]])
+            for (variant, settings), of in parsed.items()}
+
+
+# Short names of the columns with times and what follows from them.
+
+
 def is_experiment(path: Path) -> bool:
     """Whether a CSV holds an experiment's rows; others are models, probes and the like. So does one without a header
     that can be read: whoever reads its rows says why."""
@@ -384,27 +373,6 @@ ELSEWHERE = {"releases": "releases", "frontier": "frontier", "frontier-python": 
              "frontier-python-cpu": "frontier-python", "peers": "peers", "as-printed": "claims", "copies": "claims"}
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """What a results folder has of a contrast at one size; `value` is NaN where something lacks, as `reason` says."""
-
-    name: str
-    n: int
-    value: float = math.nan  # a speedup or another ratio; of one call a time in s, by clock() in cycles
-    low: float = math.nan
-    high: float = math.nan
-    enough: bool = False     # contexts for the interval
-    verdict: str = ""
-    reason: str = ""
-    experiment: str = ""
-    element_type: str = ""
-    pairs: int = 0           # that it is a mean over
-
-    @property
-    def known(self) -> bool:
-        return not math.isnan(self.value)
-
-
 class Results:
     """One results folder, of which each file is read when it is first asked for. Tables are None where there is no such
     file."""
@@ -460,19 +428,6 @@ class Results:
             raise Absent(f"{name} has {len(found)} rows of {call} {where}, where one is wanted")
         return found.iloc[0]
 
-    def measured(self, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
-        """An experiment's row: f32, on the device, L2 cold and dirty, unless said."""
-        usual = dict(n=n, device="cuda", element_type="f32", timing_mode="device", cache_state="cold_dirty",
-                     offset_elements=0, status="ok")
-        return self.row(experiment, call, **(usual | where))
-
-    def us(self, call: str, n: int, experiment: str = "comparison", **where) -> float:
-        return 1e6 * self.measured(call, n, experiment, **where)["time_median_s"]
-
-    def probe(self, quantity: str, unit: str) -> float:
-        """The median over its repeats."""
-        return float(self.rows("probes", quantity=quantity, unit=unit)["value"].median())
-
     def other(self, machine: str) -> Results:
         """The folder of another one, beside this."""
         return opened(self.folder.parent / machine)
@@ -510,16 +465,6 @@ class Results:
         return table
 
     @cached_property
-    def contrasts(self) -> dict[str, list[Contrast]]:
-        """By name; empty without contrasts.csv."""
-        table, found = self.table("contrasts"), {}
-        for row in table.itertuples() if table is not None else ():
-            found.setdefault(row.name, []).append(Contrast(
-                row.name, int(row.n), row.value, row.ci_low, row.ci_high, row.enough == "yes", row.verdict, row.reason,
-                row.experiment, row.element_type, 0 if pd.isna(row.pairs) else int(row.pairs)))
-        return found
-
-    @cached_property
     def beside(self) -> list[Results]:
         """Other GPUs' comparisons, in the folders beside this one. What cannot be read there is left out, and said: it
         is no fault of this folder."""
@@ -544,163 +489,3 @@ def beside(folder: Path) -> list[Path]:
     gpu = {p.parent: read_machine(p, p.parent.name).get("gpu.name")
            for p in folder.resolve().parent.glob("*/machine.json")}
     return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]
-
-
-# ------------------------------------------------------------------------------------------------- series
-
-
-@dataclass(eq=False)
-class Series:
-    """One line of a figure: one variant with one choice of settings, along n."""
-
-    mode: str          # "device_part", or a timing mode
-    points: pd.DataFrame  # the rows by n, with times as SHORT names them; NaN where status is not ok
-    variant: str
-    settings: str
-    words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    operation: str
-    cache_state: str
-    kind: str          # as the catalogue says
-    group: str         # the figure panel that it belongs to
-    is_base: bool      # its operation's speedups are over it
-    by_default: bool   # its settings are the variant's defaults
-
-    @property
-    def name(self) -> str:
-        """The id, with the settings where they matter: "levels/naive [atomic]"."""
-        return f"{self.variant} [{self.words}]" if self.words else self.variant
-
-    # Of one series figures, tables and texts ask the same many times.
-    @cached_property
-    def ok(self) -> pd.DataFrame:
-        return self.points[self.points["status"] == "ok"]
-
-    @cached_property
-    def _at(self) -> dict[int, pd.Series]:
-        return {point["n"]: point for _, point in self.ok.iterrows()}
-
-    def at(self, n: int) -> pd.Series | None:
-        """The measured point at n, None if there is none or it is not ok."""
-        return self._at.get(n)
-
-
-def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """A few words for each (variant, settings): the values of the keys that the run varied, "" where it varied none.
-
-    Decided by the id's prefix, so that in one panel the same words mean the same choice for every variant.
-    """
-    calls = table[["variant", "settings"]].drop_duplicates().itertuples(index=False, name=None)
-    parsed = {(variant, settings): parse_settings(settings) for variant, settings in calls}
-    chosen = pd.DataFrame(parsed.values(), index=pd.Index([variant for variant, _ in parsed], dtype=str))
-    varied = chosen.groupby(level=0).nunique(dropna=False) > 1
-    varied = varied.groupby(varied.index.str.partition("/").get_level_values(0)).any() if len(varied) else varied
-
-    def word(key: str, value: str) -> str:
-        return f"{key}={value}" if value.lstrip("-").isdigit() or value == "auto" else value
-
-    return {(variant, settings): ", ".join(word(key, of[key]) for key in chosen
-                                           if key in of and varied[key][variant.partition("/")[0]])
-            for (variant, settings), of in parsed.items()}
-
-
-# Short names of the columns with times and what follows from them.
-SHORT = {"time_median_s": "time", "time_ci_low_s": "low", "time_ci_high_s": "high", "share_of_read_ceiling": "share",
-         "speedup": "speedup", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
-
-
-def series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> list[Series]:
-    """All series of one device, operation, element_type, mode and cache_state, sorted by variant: aligned random data,
-    calls in a loop, and no page-locked memory. Of a point that was measured on several seeds the last counts.
-
-    Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
-    refusals are to be told.
-    """
-    part = mode == "device_part"
-    rows = where_is(table, timing_mode="end_to_end" if part else mode, cache_state=cache_state, caller="",
-                    dataset=("random", ""), page_locked=False, **which)
-    rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
-    rows = rows.drop_duplicates(["variant", "settings", "n"], keep="last")
-    if part:  # speedups are of whole calls
-        rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
-        rows = rows.assign(speedup=math.nan, speedup_ci_low=math.nan, speedup_ci_high=math.nan,
-                           **{f"time_{of}": rows[f"device_part_{of}"] for of in ("median_s", "ci_low_s", "ci_high_s")})
-    names = [field.name for field in fields(Series)][2:]
-    size = rows["n"].astype("int64") * rows["element_type"].map(ELEMENT_BYTES).astype(float)
-    rows = rows.assign(n=rows["n"].astype("int64"), bytes=size).rename(columns=SHORT)[
-        [*names, "n", "bytes", "status", "speedup_enough", *SHORT.values()]]
-    rows.loc[rows["status"] != "ok", list(SHORT.values())] = math.nan
-    # A plan's settings keep the order in which the run took them.
-    return [Series(mode, of.reset_index(drop=True), **of[names].iloc[0])
-            for _, of in rows.sort_values(["variant", "n"], kind="stable").groupby(["variant", "settings"], sort=False)]
-
-
-def device_series(table: pd.DataFrame, **which) -> list[Series]:
-    """Device-timed series; for a group of kernels that all leave work to the host, their device part instead.
-
-    Of series without any device time, those that have end-to-end times are left out: they finish on the host, and are
-    no failures. The rest is included, its refusals to be told.
-    """
-    timed = series(table, mode="device", **which)
-    have = {s.group for s in timed if len(s.ok)}
-    parts = [s for s in series(table, mode="device_part", **which)
-             if s.kind in ("document", "yours") and len(s.ok) and s.group not in have]
-    elsewhere = {(s.variant, s.settings) for s in series(table, mode="end_to_end", **which) if len(s.ok)}
-    kept = [s for s in timed if len(s.ok) or (s.variant, s.settings) not in elsewhere]
-    return sorted(kept + parts, key=lambda s: s.variant)
-
-
-def base_series(all_series: list[Series]) -> Series | None:
-    """The series that speedups are over. Of several settings, the one with most points, then the fastest."""
-    candidates = [s for s in all_series if s.is_base and len(s.ok)]
-    return min(candidates, key=lambda s: (-len(s.ok), s.ok["time"].sum()), default=None)
-
-
-def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
-           cache_state: str = "cold_dirty") -> pd.DataFrame:
-    """n, bytes, read, floor: the harness's own calls beside the rows of one operation, type, mode and state. `read` is
-    the read ceiling, the time of its fastest kernel that only reads the input, `floor` the launch floor, that of an
-    empty call; NaN where the mode has no such thing."""
-    rows = where_is(table, device=device, operation=operation, element_type=element_type, timing_mode=mode,
-                    cache_state=cache_state, caller="", status="ok")
-    rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
-    # Rows of one n were sampled together and carry the same two times; another dataset's may differ by noise.
-    found = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
-    return pd.DataFrame({"n": found["n"], "bytes": found["n"] * float(ELEMENT_BYTES.get(element_type, math.nan)),
-                         "read": found["read_time_s"], "floor": found["launch_floor_s"]})
-
-
-def of_group(results: Results, group: str, element_type: str, mode: str) -> list[Series]:
-    """The comparison's series of a group, of its own operation, on the GPU; of mode "" those of device_series()."""
-    table = results.comparison
-    which = dict(device="cuda", operation=own_operation(table, group, element_type), element_type=element_type)
-    return [s for s in (series(table, mode, **which) if mode else device_series(table, **which)) if s.group == group]
-
-
-def fastest(found: list[Series], n: int) -> Series | None:
-    """Of those that were measured at n."""
-    return min((s for s in found if s.at(n) is not None), key=lambda s: s.at(n)["time"], default=None)
-
-
-def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Series | None, dict[str, pd.Series]]]:
-    """What tables show of models.csv: the read ceiling (no series), the fastest kernel of each document at n, CUB, and
-    thrust::reduce end to end; each with its fits by range ("inside", "beyond", "all"). Empty where there are none."""
-    if results.models is None or results.comparison is None:
-        return []
-    table = results.comparison
-    cub, thrust = (series(table, mode, device="cuda", operation="sum", element_type=element_type)
-                   for mode in ("device", "end_to_end"))
-    shown = [fastest(of_group(results, document, element_type, ""), n) for document in groups(table, "document")]
-    shown += [base_series(cub), *[s for s in thrust if s.variant == "thrust/reduce" and len(s.ok)][:1]]
-    calls = {None: dict(variant=READ_CEILING, settings="", operation="sum", timing_mode="device")}
-    calls |= {s: dict(variant=s.variant, settings=s.settings, operation=s.operation, timing_mode=s.mode)
-              for s in shown if s}
-    models = where_is(results.models, experiment="comparison", device="cuda", element_type=element_type,
-                      offset_elements=0, dataset="random", cache_state="cold_dirty")
-    found = [(s, where_is(models, **call).set_index("range")) for s, call in calls.items()]
-    return [(s, dict(fits.iterrows())) for s, fits in found if len(fits)]
-
-
-def own_operation(table: pd.DataFrame, group: str, element_type: str) -> str:
-    """The operation that a group's panel shows: sums, where it has any."""
-    measured = set(where_is(table, group=group, element_type=element_type)["operation"])
-    return "sum" if "sum" in measured or not measured else min(measured)

@@ -11,6 +11,7 @@ from project import SOURCE
 from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, timing_rows, write_contrasts,
                        write_csv, write_folder)
 
+import series as sr
 import contrasts
 import make
 from report import results as rs
@@ -144,7 +145,7 @@ def test_the_command_says_in_one_line_what_it_cannot_read_or_write(folder, tmp_p
 def test_of_a_point_on_several_data_the_last_row_counts(folder):
     again = timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=2**64 - 1)
     write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [again])
-    cub, = (s for s in rs.series(rs.read_points(folder / "comparison.csv"), "device", **SUMS) if s.variant == "cub/sum")
+    cub, = (s for s in sr.series(rs.read_points(folder / "comparison.csv"), "device", **SUMS) if s.variant == "cub/sum")
     assert cub.points["n"].tolist() == FEW["sizes"] and cub.at(2**20)["time"] == 1.0 and cub.at(2**24)["time"] < 1e-3
 
 
@@ -178,7 +179,7 @@ def test_settings_are_told_apart_by_what_differs():
 
 def test_models_are_found_by_series_and_range(folder):
     r = make.read_results(folder)
-    ceiling, *shown = rs.models_shown(r, "f32", 2**24)
+    ceiling, *shown = sr.models_shown(r, "f32", 2**24)
     assert ceiling[0] is None and ceiling[1]["inside"]["latency_s"] == 4e-6
     assert [(s.variant, s.mode, sorted(fits)) for s, fits in shown] == [
         ("multiblock/last-block-warp", "device", ["beyond", "inside"]),
@@ -188,19 +189,19 @@ def test_models_are_found_by_series_and_range(folder):
 
 def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     r = make.read_results(folder)
-    cold = rs.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
-    warm = rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **SUMS).set_index("n")
+    cold = sr.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
+    warm = sr.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **SUMS).set_index("n")
     assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
     assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
     assert cold["bytes"][2**20] == 2**22
-    assert not len(rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="cold_dirty", **SUMS))
+    assert not len(sr.harness_calls(r.experiment("limits"), mode="graph", cache_state="cold_dirty", **SUMS))
 
 
 @pytest.mark.parametrize("interval", [(8e-6, 12e-6), ("", "")])
 def test_device_parts_have_the_intervals_that_their_rows_hold(tmp_path, interval):
     rows = [timed(50e-6, variant="unroll/unroll8", n=2**20, settings="block=1024", timing_mode="end_to_end",
                   device_part_median_s=10e-6, device_part_ci_low_s=interval[0], device_part_ci_high_s=interval[1])]
-    part, = rs.series(rs.Results(write_folder(tmp_path / "m", rows)).comparison, "device_part", **SUMS)
+    part, = sr.series(rs.Results(write_folder(tmp_path / "m", rows)).comparison, "device_part", **SUMS)
     point = part.at(2**20)
     assert point["time"] == 10e-6 and [point["low"], point["high"]] == pytest.approx([v or math.nan for v in interval], nan_ok=True)
 

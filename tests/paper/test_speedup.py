@@ -4,6 +4,7 @@ import pytest
 from drawn import axes_of
 from synthetic import gpu_rows, write_folder
 
+import series as sr
 import make
 from report import results as rs
 from figures import speedup as figure
@@ -16,7 +17,7 @@ def folder(tmp_path_factory):
     return write_folder(tmp_path_factory.mktemp("speedup") / "m", gpu_rows(types=("f32",), sizes=SIZES))
 
 
-def lines(folder) -> dict[str, tuple[rs.Series, rs.Series]]:
+def lines(folder) -> dict[str, tuple[sr.Series, sr.Series]]:
     """Each line of the figure by its group, and its base."""
     return {group: (series, base) for group, series, base in figure.fastest_of_each(rs.Results(folder), "f32", 2**28)}
 
