@@ -5,7 +5,7 @@
 ///                                    []<class T>() { return launch<add_all<T>>; });
 ///
 /// It chooses the launch, allocates the workspace, zeroes what each call needs zeroed, and computes the longest chain
-/// of additions from the shape. A variant that no shape fits prepares its own plan (device/device.h).
+/// of additions from the shape. A variant that no shape fits prepares its own plan (device/plan.h).
 
 #include <algorithm>
 #include <bit>
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/device.h"
+#include "device/plan.h"
 
 namespace reductio::device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
