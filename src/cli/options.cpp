@@ -81,7 +81,7 @@ void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--max-samples", options.max_samples, "Most samples of each point")->type_name("N");
   app.add_option("--contexts", options.contexts,
                  "Spread each point's samples over N fresh contexts (on a CPU: fresh processes), at least one sample "
-                 "on each, whatever --timeout says. More give narrower intervals where contexts differ")
+                 "in each, whatever --timeout says. More give narrower intervals where contexts differ")
       ->type_name("N");
   app.add_option_function<std::string>(
          "--allocations",  // its name until schema version 3

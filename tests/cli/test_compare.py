@@ -472,7 +472,7 @@ def test_another_card_of_the_same_name_and_another_build_are_told(reductio, stor
         assert words not in reductio("compare", *stored).ok()
         path.write_text(was)
     described = json.loads(path.read_text())
-    other = {**described["runs"][0], "experiment": "limits", "run_id": "another", "machine_id": "x", "binary": "y"}
+    other = {**described["runs"][0], "experiment": "limits", "run_id": "another", "machine_id": "x", "binary": "y", "sha256": {}}
     path.write_text(json.dumps({**described, "runs": [*described["runs"], other]}))
     header = (stored[1] / "cpu.csv").read_text().splitlines(keepends=True)[0]
     (stored[1] / "limits.csv").write_text(header)

@@ -142,7 +142,7 @@ class Monitor final : public DeviceMonitor {
   std::function<void()> each_context;     ///< called as it begins, where open_scripted() opened the device
   std::optional<HostCpuCounts> host_cpu;  ///< where calls are made from a CPU that is chosen
   std::function<double()> hz;         ///< the kernels' clock, where there is one
-  std::function<bool()> memory_idle;  ///< before the samples on each context
+  std::function<bool()> memory_idle;  ///< before the samples in each context
   std::function<CacheProbe()> probe;  ///< of the cache, where there is one
 };
 

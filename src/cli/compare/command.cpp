@@ -31,7 +31,7 @@ SamplingRules chosen_rules(const CompareOptions& options, std::size_t intervals)
   const double confidence = options.run.confidence.value_or(SamplingRules{}.confidence);
   const double each = options.separately ? confidence : confidence_of_each(confidence, intervals);
   SamplingRules rules = compare_rules(each);
-  if (options.until_decided) {  // on each context as much as without
+  if (options.until_decided) {  // in each context as much as without
     const double more = static_cast<double>(looks.back()) / rules.contexts;
     rules.time_budget_s *= more;
     rules.max_samples = static_cast<int>(rules.max_samples * more);
@@ -48,7 +48,7 @@ int run(CompareOptions& options) {
     throw UsageError("name the variants to compare, the base first, as 'reductio compare cub/sum twopass/rolled'");
   if (options.until_decided && options.run.max_samples.value_or(looks.back()) < looks.back())
     throw UsageError(
-        fmt::format("--max-samples {} is less than --until-decided may take: a sample on each of {} contexts",
+        fmt::format("--max-samples {} is less than --until-decided may take: a sample in each of {} contexts",
                     *options.run.max_samples, looks.back()));
   // What is wrong with the rules, or with the file, is told before anything is read or opened.
   if (!options.json_to.empty()) check_option("--json-to", options.json_to);

@@ -67,7 +67,7 @@ Rounds::Rounds(Group& group, std::size_t index)
   choose_rounds();
 }
 
-/// Which rounds each point takes part in, and on which context each round is.
+/// Which rounds each point takes part in, and in which context each round is.
 void Rounds::choose_rounds() {
   if (s_.rules.paired) {
     // Paired: all get as many samples as the one that gets fewest, so every round holds all.

@@ -59,7 +59,7 @@ class Sampler {
   explicit Sampler(Sampling);
   ~Sampler();
 
-  /// Pilots every group once, then samples it on each of its contexts. A point that cannot be measured becomes a row
+  /// Pilots every group once, then samples it in each of its contexts. A point that cannot be measured becomes a row
   /// with its reason; nothing is thrown for it.
   Measurement measure(std::span<const std::vector<const Point*>> groups, const Watch&);
 

@@ -165,7 +165,7 @@ class SessionRun {
     observer_.progress(done_, report_.points, host_now() - measuring_since_, report_.interrupted ? -1 : 0, "");
     if (report_.times_memory_stayed_busy)
       observer_.notice(
-          fmt::format("on {} contexts the memory stayed slower than it had been: something else uses it, "
+          fmt::format("in {} contexts the memory stayed slower than it had been: something else uses it, "
                       "and these samples may be slow",
                       report_.times_memory_stayed_busy));
     if (const auto& cpu = report_.host_cpu; cpu && 20 * cpu->on_busy_cpu > cpu->samples)

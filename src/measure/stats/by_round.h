@@ -20,8 +20,8 @@ ByRound logarithms(const ByRound&);
 
 /// The rounds of one series, or of several that share contexts, by context: for each context and series the trimmed
 /// mean. `contexts` tells the context of each round. One counts if every series has a value in it; their rounds may
-/// differ. A single context is cut into least_contexts equal parts, which is right only if
-/// consecutive rounds are independent. Two to five contexts stay as they are, too few for an interval.
+/// differ. A single context is cut into least_contexts equal parts, which is right only if consecutive rounds are
+/// independent. Two to five contexts stay as they are, too few for an interval.
 struct SeriesByRound {
   const ByRound* values;
   std::span<const int> contexts;

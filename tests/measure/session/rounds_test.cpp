@@ -19,7 +19,7 @@ using namespace scripted;
 // ------------------------------------------------------------------------------------------------- throttled clocks
 
 /// Two variants and the floor, beside a clock of the kernels that reads `hz(k)` the k-th time that it is asked: before
-/// the first round and after each. All rounds are on one context.
+/// the first round and after each. All rounds are in one context.
 struct Throttled : RunFolder {
   explicit Throttled(std::function<double(int)> hz) {
     int asked = 0;
@@ -90,7 +90,7 @@ TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
   script.device().hz = [&] { return now = ++asked <= 5 ? 1.2e9 : 1.98e9; };
   folder.run({point(a, 100), point(a, 200)}, std::move(script));
   ASSERT_EQ(folder.rows.size(), 2u);
-  EXPECT_EQ(folder.rows[0].n_rejected, 4u) << "nothing on that context showed that its clock was slow";
+  EXPECT_EQ(folder.rows[0].n_rejected, 4u) << "nothing in that context showed that its clock was slow";
   EXPECT_EQ(folder.rows[0].n_samples, 44u);
   EXPECT_EQ(folder.rows[1].n_rejected, 0u);
   EXPECT_LT(*folder.rows[0].time_p95_s, 1e-4);
@@ -412,7 +412,7 @@ TEST(MeasureRun, MemoryIsIdleBeforeTheSamplesOnEachAllocationAndAfterAllThatItAl
   EXPECT_LE(waited_s, run.at("time_spent").at("wall_s").get<double>());  // any machine: one lies in the other
   EXPECT_EQ(run.at("times_memory_stayed_busy"), 3) << "the 4th, 8th and 12th wait";
   ASSERT_FALSE(folder.notices.empty());
-  EXPECT_EQ(folder.notices.back().substr(0, 46), "on 3 contexts the memory stayed slower than");
+  EXPECT_EQ(folder.notices.back().substr(0, 46), "in 3 contexts the memory stayed slower than");
 }
 
 TEST(MeasureRun, MemoryThatCannotBeWaitedForLosesNoRows) {

@@ -91,7 +91,7 @@ TEST(MeasureByRound, WhatIsTooLittleForAnIntervalIsToldAndSpansTheSamples) {
   EXPECT_DOUBLE_EQ(three.confidence, 0.75);
   EXPECT_EQ(three.interval.low, 1e-6);
   EXPECT_EQ(three.interval.high, 3e-6);
-  // Many rounds on three contexts: the rounds' own spread is known, what contexts differ by is not.
+  // Many rounds in three contexts: the rounds' own spread is known, what contexts differ by is not.
   ByRound seconds;
   std::vector<int> contexts;
   for (int r = 0; r < 48; ++r) {
