@@ -1,4 +1,5 @@
-"""Hooks before accesses to memory stand in kernel files, and nowhere in the host's code, whose times count."""
+"""Hooks before accesses to memory stand in kernel files, and nowhere in the host's code, whose times count. They find their
+places in stripped programs and in the library for Python, too."""
 
 import os
 import re
@@ -56,3 +57,21 @@ def test_a_hook_in_a_host_file_would_be_seen():
     lines = ["0000000000401000 <sum>:", "  401004:\tcall   401800 <reductio_unaligned_read8>", "0000000000401100 <other>:",
              "  401104:\tcall   401900 <reductio_abi>"]
     assert with_hooks(lines) == {0x401000}
+
+
+def test_a_stripped_program_names_places(tmp_path):
+    built = [path for name in ("reductio_tests", "reductio_unsanitized_tests") if (path := PROGRAM.with_name(name)).exists()]
+    if not built or not shutil.which("strip"):
+        pytest.skip("no tests of the simulated device, or no strip")
+    subprocess.run(["strip", "-o", tmp_path / "stripped", built[0]], check=True)
+    done = subprocess.run([tmp_path / "stripped", "--gtest_filter=SimAccesses.*:*MessagesNameTheSharedArray*"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and "[  PASSED  ] " in done.stdout, done.stdout
+
+
+def test_the_library_for_python_has_all_hooks():
+    library = PROGRAM.parents[1] / "python" / "reductio" / "libreductio.so"
+    if not library.exists() or not shutil.which("nm"):
+        pytest.skip("no library, or no nm")
+    wanted = subprocess.run(["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True).stdout
+    assert "memcpy" in wanted and "reductio_" not in wanted

@@ -322,7 +322,8 @@ void protect_input(const void* p) {
 void set_reach(const void* p, std::size_t bytes) {
   const DeviceLock lock;
   if (bytes == 0) {
-    if (Memory* const m = owner_of(reinterpret_cast<std::uintptr_t>(p))) m->reach = m->begin, m->reach_bytes = 0;
+    const auto at = reinterpret_cast<std::uintptr_t>(p);
+    if (Memory* const m = owner_of(at)) m->reach = at, m->reach_bytes = 0;
     return;
   }
   Memory& m = owner_of_range(p, bytes, "set_reach()");

@@ -118,6 +118,9 @@ TEST_P(SimMemory, BoundsAreThoseThatTheHarnessSets) {
   const Fault before = fault_of<copy_one>(2, 32, 0, p, out.ptr(), std::size_t{1}, std::size_t{0});
   EXPECT_EQ(before.kind, FaultKind::out_of_bounds) << before.what();
   EXPECT_TRUE(says(before, "reads element -1 of 5 elements")) << before.what();
+  sim::set_reach(p + 2, 0);
+  const Fault none = fault_of<copy_one>(2, 32, 0, p, out.ptr(), std::size_t{2}, std::size_t{0});
+  EXPECT_TRUE(says(none, "reads element 0 of 0 elements")) << none.what();
 }
 
 __global__ void touch_shared(unsigned* out, std::size_t read, std::size_t write) {
