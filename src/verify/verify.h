@@ -1,6 +1,6 @@
 #pragma once
 /// The battery that every variant must pass on every device where it runs. `reductio verify` and the tests run it.
-/// battery.cpp alone decides which sizes, settings, types, orders and alignments are combined.
+/// battery.cpp decides which sizes, settings, types, orders and alignments are combined.
 
 #include <array>
 #include <cstddef>
