@@ -131,7 +131,8 @@ void Rounds::make_harness_calls() {
 }
 
 /// Makes new plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call,
-/// because the first in a process loads kernels, which may wait for the device. Plans are made in random order, as
+/// because the first in a process loads kernels, which may wait for the device. A graph's calls are checked one by one.
+/// Plans are made in random order, as
 /// earlier allocations may be placed better. False if abandoned or the device was lost.
 bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
@@ -142,7 +143,7 @@ bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& 
       group_.make_plan_for(m);
       if (!s_.timer().keeps_time()) return;
       s_.timer().run(group_.call(m));
-      group_.verify(m);
+      if (group_.verify(m)) group_.verify_graph(m);
     });
     if (!alive) return false;
   }
