@@ -57,7 +57,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
               .every_value = tier != Tier::check,
               .drawn_to = 20000,
               .middle = tier == Tier::check ? 2u : 6u,
-              .most_threads = tier == Tier::check ? 1u << 17 : 1u << 19,
+              .most_threads = tier == Tier::check ? 160'000u : 1u << 19,
               .most_in_random = tier == Tier::check ? 40e3 : 400e3,
               .large = {(1 << 20) + 7},
               .edges = device == DeviceKind::cpu && tier != Tier::check ? size_beyond_int
@@ -130,7 +130,11 @@ std::vector<Case> Builder::build() {
     add_large();
   }
   add_faults();
-  if (!right_.empty() && scope_.middle) add_index_types();
+  if (!right_.empty() && scope_.middle) {
+    add_index_types();
+    add_long_chain();
+  }
+  if (!right_.empty() && scope_.pairs_to) add_special_numbers();
   return std::move(cases_);
 }
 
@@ -284,6 +288,7 @@ void Builder::add_middle_sizes() {
       std::size_t n = scope_.drawn_to + random_() % (std::size_t{1} << (15 + random_() % 5));
       while (n > scope_.drawn_to && cost_of(device_.kind, shape_of(settings), n, order, "") > most_cost)
         n = scope_.drawn_to + (n - scope_.drawn_to) / 2;
+      if (i == 1 && type == v_.types.front()) n = 1 << 16;
       const std::size_t offset = i == 0 ? 1 + 2 * (random_() % 2) : draw(offsets);  // aligned to no more than a type
       add({draw(v_.operations), type, n}, settings, offset, exact_work(type), order);
     }
@@ -291,12 +296,9 @@ void Builder::add_middle_sizes() {
 
 /// With the settings of the smallest launch: what calls leave to each other is the same for all.
 void Builder::add_many_calls() {
-  const auto cost = [&](const Settings& s) { return cost_of(device_.kind, shape_of(s), 300, "forward", ""); };
-  const Settings& cheapest = *std::min_element(right_.begin(), right_.end(), [&](const auto& a, const auto& b) {
-    return cost(a) < cost(b);
-  });
-  const std::size_t n = std::min<std::size_t>(2 * shape_of(cheapest).block, 256) + 1;
-  add({draw(v_.operations), draw(v_.types), n}, cheapest, draw(offsets), {"random", "many-calls", 2},
+  const Settings& settings = cheapest();
+  const std::size_t n = std::min<std::size_t>(2 * shape_of(settings).block, 256) + 1;
+  add({draw(v_.operations), draw(v_.types), n}, settings, draw(offsets), {"random", "many-calls", 2},
       draw(orders_of(device_.kind, true)));
 }
 
@@ -308,9 +310,34 @@ void Builder::add_numbers() {
       add({operation, ElementType::i8, n}, standard(), 1, {"largest", "exact", 0},
           draw(orders_of(device_.kind, true)));
     }
-  if (const auto type = first_float())
-    add({v_.operations.front(), *type, 515}, standard(), draw(offsets), {"positive", "bias", 0},
-        draw(orders_of(device_.kind, true)));
+  if (const auto type = first_float()) {
+    // A few elements for each thread, so that what a thread truncates shows; where it has one of a few, the tree's.
+    const std::size_t n = 4 * shape_of(cheapest()).most_threads + 3;
+    const bool small = device_.kind == DeviceKind::sim && n < (1 << 14);
+    add({v_.operations.front(), *type, small ? std::max<std::size_t>(n, 515) : 515}, small ? cheapest() : standard(),
+        draw(offsets), {"positive", "bias", 0}, draw(orders_of(device_.kind, true)));
+  }
+}
+
+void Builder::add_special_numbers() {
+  const auto type = first_float();
+  if (!type) return;
+  const auto orders = orders_of(device_.kind, true);
+  constexpr std::size_t n = 515;
+  add({draw(v_.operations), *type, n}, standard(), draw(offsets), {"nan", "repeat", 0}, draw(orders));
+  add({draw(v_.operations), *type, n}, draw(right_), draw(offsets), {"infinity", "repeat", 0}, draw(orders));
+  const Settings& settings = cheapest();
+  const Shape& shape = shape_of(settings);
+  if (!shape.known) return;
+  std::set<std::size_t> distances(shape.tiles.begin(), shape.tiles.end());
+  distances.insert(1);  // what vectors have, and chunks
+  for (const std::size_t distance : distances) {
+    const std::size_t size = std::max(n, 2 * distance + 3);
+    if (cost_of(device_.kind, shape, size, "", "") > most_cost_in_whole) continue;
+    const std::size_t before = cases_.size();
+    add({draw(v_.operations), *type, size}, settings, 0, {"infinity-pair", "special", 0}, draw(orders));
+    if (cases_.size() > before) cases_.back().seed = distance;
+  }
 }
 
 /// All elements are positive and more than a block has threads, so that whatever is left out shows.

@@ -72,7 +72,7 @@ double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string
 double whole_cost_of(const DeviceInfo& device, const Shape& shape, const Case& c, std::size_t settings) {
   const double more = c.check == "calls"        ? 9
                       : c.check == "many-calls" ? many_calls
-                      : c.check == "bias"       ? bias_calls
+                      : c.check == "bias"       ? bias_calls(c.problem.n)
                       : c.check == "settings"   ? static_cast<double>(settings)
                                                 : 1;
   const double large = device.kind == DeviceKind::cuda ? static_cast<double>(c.problem.n) / (1 << 22) : 0;
@@ -104,6 +104,12 @@ const Shape& Builder::shape_of(const Settings& settings) {
 }
 
 Settings Builder::standard() const { return v_.fault_of(v_.settings()) ? right_.front() : v_.settings(); }
+
+const Settings& Builder::cheapest() {
+  const auto cost = [&](const Settings& s) { return cost_of(device_.kind, shape_of(s), 300, "forward", ""); };
+  return *std::min_element(right_.begin(), right_.end(),
+                           [&](const Settings& a, const Settings& b) { return cost(a) < cost(b); });
+}
 
 std::vector<Settings> Builder::one_by_one(bool every_value) {
   std::vector<Settings> out;

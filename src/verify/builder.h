@@ -103,18 +103,21 @@ class Builder {
   /// Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that no power of two
   /// has.
   void add_drawn_sizes();
-  /// Up to 2^19, with offsets and all settings: where kernels take another way from some size on.
+  /// Up to 2^19, with offsets and all settings, 2^16 among them: where kernels take another way from some size on.
   void add_middle_sizes();
   /// 300 of one plan, and those in which its counters wrap.
   void add_many_calls();
-  /// Sums of i8 beyond what f32 counts, and wide ones beyond 32 bits; 64 whose rounding errors are compared.
+  /// Sums of i8 beyond what f32 counts, and wide ones beyond 32 bits; some whose rounding errors are compared.
   void add_numbers();
+  /// Calls after those that met a NaN or an infinity, which leave a counter where they should not if they return early;
+  /// and opposite infinities that one thread meets.
+  void add_special_numbers();
   /// One case of each setting with a known fault, whose result has to be wrong.
   void add_faults();
 
   // Those of large_cases.cpp.
 
-  /// Of older limits, and of so many SMs that a grid has more blocks than a block has threads.
+  /// Of older limits, and of so many SMs that a grid has more blocks than a block has threads, or than 512.
   void add_other_gpus();
   /// More blocks than forward and reverse order tell apart: those two mirror each other.
   void add_random_orders();
@@ -122,6 +125,8 @@ class Builder {
   /// past 2^32 wide sums. Where an index of 32 bits ends, of the type of the smallest elements: on a GPU; on a CPU, of
   /// i8, which takes 2 s. In tier `gpu` also of other types, and on the simulated device, if memory suffices.
   void add_large();
+  /// Ones, where a plan declares a chain of additions on which an f32 accumulator stops at 2^24.
+  void add_long_chain();
   /// Where a tunable `index` is chosen from n, with the limit of 32 bits lowered to that of 16: sizes on both sides of
   /// where a thread's last step, past the end, reaches it.
   void add_index_types();
@@ -149,6 +154,8 @@ class Builder {
   const Shape& shape_of(const Settings&);
   /// The defaults, or what comes first where those have a known fault.
   Settings standard() const;
+  /// Those of the smallest launch.
+  const Settings& cheapest();
   /// The defaults with one value of one tunable each, but not the defaults themselves: every value, or one that is
   /// drawn of each tunable.
   std::vector<Settings> one_by_one(bool every_value);

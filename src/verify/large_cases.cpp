@@ -26,23 +26,23 @@ void Builder::add_other_gpus() {
   };
   for (const char* like : {"sm-75", "sm-86"}) add_like(like, standard(), most_in_random(standard()), draw(v_.types));
   for (const ElementType type : v_.types) add_like("sm-75", draw(right_), 1021, type);
-  const Settings* cheapest = &right_.front();
-  std::size_t least = threads_of_large(*cheapest);  // makes a plan each time
+  const Settings* smallest = &right_.front();
+  std::size_t least = threads_of_large(*smallest);  // makes a plan each time
   for (const Settings& s : right_)
     if (const std::size_t threads = threads_of_large(s); threads < least) {
       least = threads;
-      cheapest = &s;
+      smallest = &s;
     }
-  const std::size_t n = (1 << 18) + 1 + random_() % 30;
-  if (least <= scope_.most_threads) add_like("nvidia-b200", *cheapest, n, draw(v_.types));
+  const std::size_t n = (1 << 20) + 1 + random_() % 30;
+  if (least <= scope_.most_threads) add_like("nvidia-b200", *smallest, n, draw(v_.types));
 }
 
-/// Of 148 SMs.
+/// Of 148 SMs, which all have work.
 std::size_t Builder::threads_of_large(const Settings& settings) {
   DeviceInfo large = device_;
   large.sm_count = 148;
   try {
-    const PlanInfo info = make_plan(v_, {v_.operations.front(), v_.types.front(), 1 << 18}, settings, large)->info();
+    const PlanInfo info = make_plan(v_, {v_.operations.front(), v_.types.front(), 1 << 20}, settings, large)->info();
     return info.grid_blocks * info.block_threads;
   } catch (const std::exception&) {
     return std::numeric_limits<std::size_t>::max();
@@ -122,6 +122,23 @@ void Builder::add_edge_in_host_memory(const Problem& problem) {
                              " MiB that are free";
 }
 
+void Builder::add_long_chain() {
+  constexpr std::size_t stops = std::size_t{1} << 24, n = 2 * stops + 7;  // with one accumulator half of it is lost
+  const Operation operation = v_.operations.front();
+  const auto type = std::find_if(v_.types.begin(), v_.types.end(), [&](ElementType t) {
+    return is_defined(operation, t) && Problem{operation, t, n}.accumulator() == ElementType::f32;
+  });
+  if (type == v_.types.end()) return;
+  try {
+    const PlanInfo info = make_plan(v_, {operation, *type, n}, standard(), device_)->info();
+    if (info.longest_chain < stops || info.grid_blocks * info.block_threads > scope_.most_threads) return;
+  } catch (const std::exception&) {
+    return;  // as in shape_of()
+  }
+  add({operation, *type, n}, standard(), 0, {"ones", "bounded", 0}, orders_of(device_.kind, true).front());
+}
+
+/// The defaults and a drawn setting, each with the type chosen; and the defaults with `index=i32`, as far as it goes.
 void Builder::add_index_types() {
   if (device_.kind != DeviceKind::sim || !v_.settings().has("index")) return;
   std::vector<Settings> chosen;
