@@ -140,8 +140,9 @@ Graphs::Graph& Graphs::captured(const Call& c, CacheState cache) {
 /// call cannot know that it will be checked.
 std::vector<std::array<std::byte, 16>> Graphs::results(const Call& c, CacheState cache) {
   using Result = std::array<std::byte, 16>;
+  if (!c.changed) return {};
   Graph& graph = captured(c, cache);
-  if (!graph.captured || !c.changed) return {};
+  if (!graph.captured) return {};
   const auto calls = static_cast<std::size_t>(graph.calls);
   const DeviceMemory memory = memory_for("checking a graph's calls", stream_.backend(), (2 + calls) * sizeof(Result));
   const auto slot = [&](std::size_t i) { return memory.bytes_at(i * sizeof(Result)); };  // was, is, then the results
