@@ -70,6 +70,11 @@ void register_loop(HostLoop loop, std::string id, std::string title, std::string
             .determinism = halving ? Determinism::always : Determinism::per_launch_shape,
             .document_n = document_n,
             .declines = beyond_int};
+  if (!halving)
+    v.wrong_for = [](std::string_view dataset, const Settings& s) {
+      const bool one = s.text("opt") != "O3-fast-math";
+      return std::string(one && dataset == "ones" ? "its one f32 accumulator stops at 2^24" : "");
+    };
   register_variant(std::move(v), DeviceKind::cpu, [=](const Problem& p, const Settings& s, const DeviceInfo&) {
     const HostSum sum = level_of(s).sum(loop, p.type);
     // One accumulator: an element passes through every addition after its own. For f32 this bound says nothing

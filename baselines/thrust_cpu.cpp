@@ -78,6 +78,11 @@ std::string declines(const Problem&, [[maybe_unused]] const Settings& s) {
   return "";
 }
 
+std::string adds_up_wrongly(std::string_view dataset, const Settings& s) {
+  const bool one = s.text("system") == "cpp";
+  return one && dataset == "ones" ? "its one f32 accumulator stops at 2^24" : "";
+}
+
 const RegisterCpu register_cpu(
     {.id = "thrust/cpu",
      .title = "Thrust on the CPU",
@@ -89,7 +94,8 @@ const RegisterCpu register_cpu(
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
      .tunables = {Tunable::choice("system", {"cpp", "omp"}, "cpp")},
      .determinism = Determinism::per_launch_shape,
-     .declines = declines},
+     .declines = declines,
+     .wrong_for = adds_up_wrongly},
     prepare);
 
 }  // namespace

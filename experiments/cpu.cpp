@@ -47,14 +47,14 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
 }
 
 // Many short contexts, about a second apart, because a CPU's speed changes between them more than within one
-// (docs/measuring.md). Longer batches would spread them further, and lose more where the run is killed. So the first
-// is short: a run that is killed again and again gets on.
+// (docs/measuring.md). Longer batches would spread them further, and lose more where the run is killed. So they grow
+// from one group on: a run that is killed again and again gets on.
 const RegisterExperiment cpu(
     {.name = "cpu",
      .summary = "the CPU's baselines and the documents' host loops, 2^10 to 2^26 elements",
      .points = points,
      .rules =
-         {.max_samples = 96, .time_budget_s = 0.1, .slow_s = 0.1, .contexts = 48, .batch_s = 30, .first_batch_s = 6},
+         {.max_samples = 96, .time_budget_s = 0.1, .slow_s = 0.1, .contexts = 48, .batch_s = 30, .batches_grow = true},
      .device = DeviceKind::cpu,
      .not_elsewhere = "it times the CPU's loops in every setting"});
 

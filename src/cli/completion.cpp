@@ -66,7 +66,7 @@ std::map<std::string, std::string> words_by_option() {
           {"--modes", "device graph launch_to_idle end_to_end"},
           {"--cache", names(all_cache_states, " ")},
           {"--tier", "quick sanitizer check standard gpu"},
-          {"--dataset", listed(dataset_names(ElementType::f64))},
+          {"--dataset", listed(all_dataset_names())},
           {"--order", listed(case_orders)},
           {"--check", listed(case_checks)},
           {"--from", "atomic two-launch last-block"}};

@@ -90,7 +90,48 @@ Variant narrowed(Variant v, const Selection& asked, bool compares_settings) {
   return v;
 }
 
-void print_json(const std::vector<VariantResult>& results) {
+/// What failures have in common that a person need read only once: the kind of fault and its source line; where there
+/// is no line the text, whatever its numbers.
+std::string kind_of(const Failure& f) {
+  static const std::regex fault("(simulated device: .*?) in kernel [^\n]*?, ([^ ,]+:[0-9]+): [^\n]*"),
+      number("[-+]?[0-9][-+0-9.e]*|nan|[-+]?inf");
+  // std::regex recurses for each character, so a long text would overflow the stack.
+  const std::string why = f.why.substr(0, 2000);
+  std::smatch found;
+  if (std::regex_search(why, found, fault)) return found.str(1) + found.str(2);
+  return std::regex_replace(why, number, "#");
+}
+
+/// Failures of each kind, in the order in which they were first met.
+std::vector<std::vector<Failure*>> by_kind(std::vector<Failure>& failures) {
+  std::vector<std::pair<std::string, std::vector<Failure*>>> kinds;
+  for (Failure& f : failures) {
+    const std::string kind = kind_of(f);
+    auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
+    if (known == kinds.end()) known = kinds.insert(kinds.end(), {kind, {}});
+    known->second.push_back(&f);
+  }
+  std::vector<std::vector<Failure*>> out;
+  for (auto& [unused, alike] : kinds) out.push_back(std::move(alike));
+  return out;
+}
+
+/// What finds a failure again: its case by itself or, where that passes, all cases of its variant that were asked for.
+std::string again(const Failure& f, DeviceKind device, const VerifyOptions& o, const std::string& program) {
+  if (!f.needs_others) return f.what.command(device, program);
+  std::string text = verify_command(*f.what.variant, device, program);
+  const SelectionOptions& s = o.selection;
+  const std::pair<const char*, const std::string&> given[] = {
+      {"--gpu", s.gpu},       {"--operations", s.operations}, {"--types", s.types}, {"--sizes", s.sizes},
+      {"--set", s.settings},  {"--offset", o.offset},         {"--tier", o.tier},   {"--dataset", o.dataset},
+      {"--seed", s.seed},     {"--order", o.order},           {"--like", o.like},   {"--index-limit", o.index_limit},
+      {"--check", o.check}};
+  for (const auto& [option, value] : given)
+    if (!value.empty()) text += fmt::format(" {} '{}'", option, value);
+  return text;
+}
+
+void print_json(const std::vector<VariantResult>& results, const VerifyOptions& options) {
   Json out = {{"verified", Json::array()}};
   for (const VariantResult& r : results) {
     Json one = {{"variant", r.id},
@@ -109,7 +150,7 @@ void print_json(const std::vector<VariantResult>& results) {
                 {"reasons_left_out", r.reasons_left_out}};
     for (const Failure& f : r.failures)
       one["failures"].push_back(
-          {{"case", f.what.describe()}, {"why", f.why}, {"command", f.what.command(r.device)}});
+          {{"case", f.what.describe()}, {"why", f.why}, {"command", again(f, r.device, options, "reductio")}});
     out["verified"].push_back(std::move(one));
   }
   fmt::print("{}\n", out.dump(2));
@@ -129,18 +170,6 @@ void print_csv(const std::vector<VariantResult>& results) {
   }
 }
 
-/// What failures have in common that a person need read only once: the kind of fault and its source line; where there
-/// is no line the text, whatever its numbers.
-std::string kind_of(const Failure& f) {
-  static const std::regex fault("(simulated device: .*?) in kernel [^\n]*?, ([^ ,]+:[0-9]+): [^\n]*"),
-      number("[-+]?[0-9][-+0-9.e]*|nan|[-+]?inf");
-  // std::regex recurses for each character, so a long text would overflow the stack.
-  const std::string why = f.why.substr(0, 2000);
-  std::smatch found;
-  if (std::regex_search(why, found, fault)) return found.str(1) + found.str(2);
-  return std::regex_replace(why, number, "#");
-}
-
 constexpr std::size_t indent = 9;  // of what is told about a variant, below its line
 
 /// One thing about the variant, in this ink.
@@ -149,27 +178,22 @@ void print_detail(const std::string& text, std::optional<Ink> colour = {}, std::
   fmt::print("{}\n", colour ? ink(*colour, told) : told);
 }
 
-void print_failures(const VariantResult& r) {
-  std::vector<std::pair<std::string, std::vector<const Failure*>>> kinds;  // in the order in which they were first met
-  for (const Failure& f : r.failures) {
-    const std::string kind = kind_of(f);
-    auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
-    if (known == kinds.end()) known = kinds.insert(kinds.end(), {kind, {}});
-    known->second.push_back(&f);
-  }
-  for (const auto& [kind, alike] : kinds) {
+void print_failures(VariantResult& r, const VerifyOptions& options) {
+  for (const auto& alike : by_kind(r.failures)) {
     const Failure& f = *alike.front();
     print_detail(f.what.describe());
     print_detail(f.why, {}, indent + 2);
-    const std::string again = "again: " + f.what.command(r.device, program_as_called());
-    fmt::print("{}\n", ink(Ink::dim, wrapped_command(std::string(indent + 2, ' ') + again, indent + 4)));
+    if (f.needs_others)
+      print_detail("this case passes by itself: what came before it leaves something behind", {}, indent + 2);
+    const std::string command = "again: " + again(f, r.device, options, program_as_called());
+    fmt::print("{}\n", ink(Ink::dim, wrapped_command(std::string(indent + 2, ' ') + command, indent + 4)));
     if (alike.size() > 1)
       print_detail(fmt::format("... and {} alike (--json has each)", counted(alike.size() - 1, "more case")), {},
                    indent + 2);
   }
 }
 
-void print_result(const VariantResult& r) {
+void print_result(VariantResult& r, const VerifyOptions& options) {
   const auto colour = status(r) == "ok" ? Ink::green : status(r) == "failed" ? Ink::red : Ink::yellow;
   std::string line = fmt::format("{}  {:<4}  {:<28}  {:>7} passed", ink(colour, fmt::format("{:<7}", status(r))),
                                  name(r.device), r.id, r.passed);
@@ -182,7 +206,7 @@ void print_result(const VariantResult& r) {
   if (r.not_run && r.failed)
     print_detail(fmt::format("given up after {}: {} of {} cases were run", counted(r.failed, "failure"),
                              r.cases() - r.not_run, r.cases()));
-  print_failures(r);
+  print_failures(r, options);
   if (r.failed > r.failures.size()) print_detail(fmt::format("... and {} more", r.failed - r.failures.size()));
   for (const auto& why : r.faults) print_detail("wrong as declared: " + why, Ink::dim);
   for (const auto& why : r.reasons_left_out) print_detail("left out: " + why, Ink::dim);
@@ -269,7 +293,7 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   known("--check", options.check, case_checks);
   check_like(options.like);
   index_limit_of(options);
-  known("--dataset", options.dataset, dataset_names(ElementType::f64));
+  known("--dataset", options.dataset, all_dataset_names());
   const std::size_t offset = offset_of(options);
   for (const std::size_t n : asked.sizes)
     if (offset + n > most_elements)
@@ -333,6 +357,21 @@ VerifyReport verified(const VerifyOptions& options, const Selection& asked, cons
   return verify_apart(narrow, kind, open, cases_of, patience_s, show, interrupted);
 }
 
+/// Runs a case of each kind of failure by itself, in a process of its own, as the command would that finds it again.
+void look_again(VariantResult& r, const VerifyOptions& options) {
+  if (r.cases() - r.not_run < 2) return;  // it was by itself
+  for (const auto& alike : by_kind(r.failures)) {
+    const Case& c = alike.front()->what;
+    if (!alike.front()->ended) continue;
+    const VerifyReport alone = verify_apart(
+        {c.variant}, r.device, [&] { return open_or_advise(r.device, options.selection.gpu); },
+        [&](const Variant&, const DeviceInfo&) { return std::vector<Case>{c}; },
+        [&](const Case&) { return options.patience_s.value_or(usual_patience_s(r.device, c)); }, {},
+        [] { return Interrupts::count() > 0; });
+    for (Failure* f : alike) f->needs_others = alone.passed > 0;
+  }
+}
+
 int run(const VerifyOptions& options) {
   const Selection asked = options.selection.parse();
   const auto selected = options.selection.selected();
@@ -386,11 +425,13 @@ int run(const VerifyOptions& options) {
       std::erase_if(here, [](const VariantResult& r) { return r.cases() + r.left_out == 0; });  // not even counted
     }
     std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    for (VariantResult& r : here)
+      if (report.stopped.empty() && options.patience_s != 0.0) look_again(r, options);
     progress.clear();
     if (in_words)
-      for (const VariantResult& r : here)
+      for (VariantResult& r : here)
         if (status(r) == "failed" || (!options.quiet && (r.cases() == 0 || r.cases() > r.not_run)))
-          try_to_print([&] { print_result(r); });
+          try_to_print([&] { print_result(r, options); });
     results.insert(results.end(), here.begin(), here.end());
   }
   if (results.empty() && ended_early.empty())
@@ -399,7 +440,7 @@ int run(const VerifyOptions& options) {
         (asked.device ? "device " + std::string(name(*asked.device)) : std::string("a device that is here")) +
         "; 'reductio list' shows where each runs");
 
-  if (options.json) try_to_print([&] { print_json(results); });
+  if (options.json) try_to_print([&] { print_json(results, options); });
   if (options.csv) try_to_print([&] { print_csv(results); });
   const std::string not_written = options.junit.empty() ? "" : why_not([&] { write_junit(options.junit, results); });
 

@@ -14,10 +14,10 @@ namespace reductio {
 namespace {
 
 constexpr std::array<std::string_view, 4> integer_datasets{"random", "exact", "alternating", "largest"};
-constexpr std::array<std::string_view, 18> float_datasets{
+constexpr std::array<std::string_view, 20> float_datasets{
     "random", "exact",       "alternating", "ill-conditioned", "wide",     "wide-square", "tiny",     "tiny-square",
     "huge",   "huge-square", "spread",      "whole-range",     "positive", "subnormal",   "infinity", "nan",
-    "mixed-infinities", "normal"};
+    "mixed-infinities", "normal",   "infinity-pair", "ones"};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
 class Random {
@@ -215,7 +215,13 @@ void fill_special(std::vector<Value<T>>& tile, std::string_view dataset, Random&
   if (tile.empty()) return;
   constexpr V infinity = std::numeric_limits<V>::infinity();
   const std::size_t first = random.below(tile.size());
-  if (seed % 2 == 1 && dataset != "nan") {
+  if (dataset == "infinity-pair") {
+    if (tile.size() == 1) return;
+    const std::size_t distance = 1 + (seed - 1) % (tile.size() - 1);
+    const std::size_t at = first % (tile.size() - distance) / 8 * 8;  // where a vector begins
+    tile[at] = infinity;
+    tile[at + distance] = -infinity;
+  } else if (seed % 2 == 1 && dataset != "nan") {
     const bool mixed = dataset == "mixed-infinities";
     const V sign = random.chance(2) ? V{1} : V{-1};
     for (V& x : tile)
@@ -269,6 +275,8 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
       for (V& x : tile) x = 1 - std::abs(uniform<T>(random)) / 2;
     } else if (dataset == "normal") {
       for (V& x : tile) x = nearly_normal<V>(random);
+    } else if (dataset == "ones") {
+      std::fill(tile.begin(), tile.end(), V{1});
     } else {
       fill_special<T>(tile, dataset, random, seed);
     }
@@ -286,6 +294,13 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
 std::span<const std::string_view> dataset_names(ElementType type) {
   if (is_floating(type)) return float_datasets;
   return integer_datasets;
+}
+
+std::vector<std::string_view> all_dataset_names() {
+  std::vector<std::string_view> out(float_datasets.begin(), float_datasets.end());
+  for (const std::string_view name : integer_datasets)
+    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+  return out;
 }
 
 void check_dataset(std::string_view dataset, ElementType type) {

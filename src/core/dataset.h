@@ -45,7 +45,13 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///   infinity      random with one infinity, for odd seeds with many of one sign
 ///   nan           random with one NaN
 ///   mixed-infinities  random with one infinity of each sign, for odd seeds with many (a tile each)
+///   infinity-pair random with +inf and, as many elements behind it as the seed says, -inf: one thread of a grid with
+///                 that stride meets both
+///   ones          each 1: an f32 accumulator stops at 2^24
 std::span<const std::string_view> dataset_names(ElementType);
+
+/// Of any type.
+std::vector<std::string_view> all_dataset_names();
 
 /// Throws UsageError for a name that is none of dataset_names(), listing them.
 void check_dataset(std::string_view dataset, ElementType);

@@ -231,7 +231,10 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
   if (!(c.abs_error <= c.error_bound))
     return finish(false, bound.worst_case ? note
                                           : note + ", by statistics: a chain of " + shortest(longest_chain) +
-                                                " additions is too long for a worst-case bound");
+                                                " additions is too long for a worst-case bound" +
+                                                (want.type == ElementType::f32
+                                                     ? "; an f32 accumulator of ones stops at 2^24: use several"
+                                                     : ""));
   // A buffer that was only zeroed lies within the bound whenever the sum is small beside its terms. Rounding gives
   // exactly zero only where the sum is lost in rounding noise, and never with any likelihood on chains that long.
   const double noise = statistical_factor(h, u) * want.sum_of_magnitudes + want.underflow + flushed;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -204,15 +205,22 @@ std::string CaseCall::settle(bool is_first) {
   Check check = judged(info.flushes_subnormals.value_or(false));
   if (!check.ok && flushes_subnormals(bench_.backend, case_, info)) check = judged(true);
   std::string why = case_.check == "fault" ? not_as_declared(check) : check.why;
+  const bool untouched = on_device && all_poisoned(in_output.data(), p.result_bytes());
+  if (why.empty() && untouched && is_floating(unchanged.type)) why = "got nan, which is right by chance alone";
   if (why.empty()) return input_unchanged();
   if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
     return why + "; " + undefined;
   why += check.about_change;
   if (check.right_before) return why;
-  if (on_device && all_poisoned(in_output.data(), p.result_bytes()))
-    why = "the output was not written, or with what stood there before the call: " + why;
+  if (untouched) why = "the output was not written, or with what stood there before the call: " + why;
   if (on_device && bench_.backend.info().kind == DeviceKind::cpu) why += written_later(in_output);
+  if (is_first && case_.check != "fault") why += lost_element(bench_, case_);
   return is_first ? why : why + compared_with_first_call(bench_, case_, input_.recipe);
+}
+
+bool CaseCall::is_nan() const {
+  const Reference& want = reference_for(case_.problem.operation, input_).reference();
+  return is_floating(want.type) && std::isnan(want.value);
 }
 
 double CaseCall::relative_error() const {

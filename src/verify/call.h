@@ -117,6 +117,8 @@ class CaseCall {
   /// Waits for the result and judges it. Empty if all is well. `is_first`: no call of this plan came before.
   std::string settle(bool is_first = true);
   const Result& result() const { return result_; }
+  /// Whether a NaN is right, of which nobody promises the bits.
+  bool is_nan() const;
   /// Of a finite result of floats, the first value; with its sign.
   double relative_error() const;
 

@@ -19,4 +19,8 @@ std::string compared_with_first_call(Workbench&, Case, const Recipe& data);
 /// and sums in a wider type count as one addition.
 std::string check_chain(Workbench&, const Case&);
 
+/// "; element 65536 is missing" of a case whose result is wrong, where one element that is lost or counted twice
+/// explains it, by calls of new plans on data that tell elements apart; of several how many; else empty.
+std::string lost_element(Workbench&, const Case&);
+
 }  // namespace reductio

@@ -173,7 +173,7 @@ class Tally {
   void give_up(const std::string& why) {
     VariantResult& r = report.by_variant[under_way->v];
     ++r.failed;
-    r.failures.push_back({under_way->what, under_way->ended ? "after this case " + why : under_way->when + why});
+    r.failures.push_back({under_way->what, under_way->ended ? "after this case " + why : under_way->when + why, false});
     r.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - under_way->since).count();
     of_[under_way->v].given_up = true;
     under_way.reset();
@@ -504,16 +504,20 @@ std::string Case::describe() const {
   return text;
 }
 
-std::string Case::command(DeviceKind device, const std::string& program) const {
-  std::string id = variant->id;  // as a regular expression, in which a plus sign is none
+std::string verify_command(const Variant& v, DeviceKind device, const std::string& program) {
+  std::string id = v.id;  // as a regular expression, in which a plus sign is none
   for (std::size_t at = 0; (at = id.find('+', at)) != std::string::npos; at += 2) id.insert(at, "\\");
-  std::string plugin = variant->plugin;
+  std::string plugin = v.plugin;
   if (plugin.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+") != plugin.npos)
     plugin = "'" + plugin + "'";
-  plugin = std::filesystem::is_regular_file(variant->plugin) ? " --plugin " + plugin : "";  // or of a notebook
-  std::string text = program + " verify" + plugin + " --device " + std::string(name(device)) + " --variants '^" + id +
-                     "$' --operations " + std::string(name(problem.operation)) + " --types " +
-                     std::string(name(problem.type)) + " --sizes " + std::to_string(problem.n);
+  plugin = std::filesystem::is_regular_file(v.plugin) ? " --plugin " + plugin : "";  // or of a notebook
+  return program + " verify" + plugin + " --device " + std::string(name(device)) + " --variants '^" + id + "$'";
+}
+
+std::string Case::command(DeviceKind device, const std::string& program) const {
+  std::string text = verify_command(*variant, device, program) + " --operations " +
+                     std::string(name(problem.operation)) + " --types " + std::string(name(problem.type)) +
+                     " --sizes " + std::to_string(problem.n);
   std::string set = settings.str();
   std::replace(set.begin(), set.end(), ';', ',');
   if (!set.empty()) text += " --set " + set;

@@ -1,6 +1,6 @@
 #pragma once
 /// The battery that every variant must pass on every device where it runs. `reductio verify` and the tests run it.
-/// battery.cpp alone decides which sizes, settings, types, orders and alignments are combined.
+/// battery.cpp decides which sizes, settings, types, orders and alignments are combined.
 
 #include <array>
 #include <cstddef>
@@ -38,9 +38,9 @@ struct Case {
   /// NaN). "fault": one call with a known fault, whose result must be wrong in just the declared way. The others make
   /// several calls (checks.cpp): "repeat", one plan on differing data; "two-plans", two plans on two streams at once;
   /// "calls", nine calls of one plan on two streams, one of them captured and launched twice; "many-calls", 300 of one
-  /// plan, and those in which its counters wrap; "bias", 64 of one plan, whose errors must be of both signs;
-  /// "settings", other settings, whose bits must agree (Determinism::always); "chain", the declared longest chain of
-  /// additions against the executed one (simulated device, floats).
+  /// plan, and those in which its counters wrap; "bias", 16 or more of one plan, whose errors must be of both signs;
+  /// "settings", other settings and a GPU of more SMs, whose bits must agree (Determinism::always); "chain", the
+  /// declared longest chain of additions against the executed one (simulated device, floats).
   std::string check;
   std::string like{};      ///< the GPU that the simulated device is like (device/sim/gpu.h); empty: itself
   /// Indices of 32 bits count to this only (core/loop_index.h); 0: as far as they do.
@@ -54,19 +54,26 @@ struct Case {
   std::string command(DeviceKind, const std::string& program = "reductio") const;
 };
 
+/// "reductio verify --device sim --variants '^levels/naive$'", which options are to follow.
+std::string verify_command(const Variant&, DeviceKind, const std::string& program);
+
 /// What a case's order and check may be.
 inline constexpr std::array case_orders{"forward", "reverse", "starve", "random"};
 inline constexpr std::array case_checks{"exact", "bounded",    "special",  "repeat", "two-plans",
                                         "calls", "many-calls", "settings", "chain",  "bias", "fault"};
 /// Throws UsageError for the name of a GPU that the simulated device cannot be like; empty is itself.
 void check_like(std::string_view gpu);
-inline constexpr int many_calls = 300, bias_calls = 64;
+inline constexpr int many_calls = 300;
+/// A bias shows in fewer sums where each has many additions.
+constexpr int bias_calls(std::size_t n) { return n < 1000 ? 64 : 16; }
 /// Whether a check makes several calls, so that it does not follow from the data.
 bool is_protocol(std::string_view check);
 
 struct Failure {
   Case what;
   std::string why;  ///< "got 41, want 42", or the fault that the device diagnosed
+  bool ended = true;          ///< the case did; else it ended its process, or was killed
+  bool needs_others = false;  ///< by itself the case passes: one before it leaves something behind
 };
 
 /// A variant that fails this often is given up: more cases would say the same, slowly.

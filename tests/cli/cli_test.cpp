@@ -1,24 +1,33 @@
 /// The parts of the command line that a test of the whole program cannot reach: warnings about a GPU that is not here,
 /// and how numbers are shown.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
+#include "cli/commands.h"
 #include "cli/compare/baseline.h"
 #include "cli/compare/command.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
 #include "cli/warnings.h"
 #include "core/parse.h"
+#include "device/backend.h"
+#include "device/sim/mutation.h"
 #include "measure/results/csv.h"
 #include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
+#include "verify/verify.h"
 
 namespace reductio::cli {
 namespace {
@@ -171,6 +180,77 @@ TEST(CliSettings, AreCheckedAgainstTheVariantsSelected) {
     for (const char* word : {"block=33", "t/a: 32", "t/b: 1,"}) EXPECT_NE(text.find(word), std::string::npos) << text;
   }
 }
+
+#ifndef REDUCTIO_SANITIZED  // which has no whole program
+/// What the program prints for the words of a command, and its exit code.
+std::pair<int, std::string> output_of(const std::string& command) {
+  std::vector<std::string> words;  // as a shell has them
+  std::string word;
+  bool quoted = false;
+  for (const char c : command + " ") {
+    if (c == '\'') quoted = !quoted;
+    else if (c != ' ' || quoted) word += c;
+    else words.push_back(std::exchange(word, ""));
+  }
+  std::vector<char*> arguments;
+  for (std::string& w : words) arguments.push_back(w.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = program(static_cast<int>(arguments.size()), arguments.data());
+  testing::internal::GetCapturedStderr();
+  return {code, testing::internal::GetCapturedStdout()};
+}
+
+// A kernel without one of its barriers fails whatever the data.
+TEST(CliVerify, ACommandOfEveryKindOfCaseFindsTheSameFailureAgain) {
+  const auto backend = open_sim();
+  const auto why_of = [&](const Case& c) -> std::string {
+    try {
+      return run_case(c, *backend);
+    } catch (const std::exception& e) {
+      return std::string("threw: ") + e.what();
+    }
+  };
+  std::set<std::string> seen;
+  for (const char* id : {"multiblock/last-block", "twopass/multiple-of-32", "exact/sum", "tuned/sum",
+                         "ablation/grid-stride+interleaved+last-block"}) {
+    const Variant& v = find_variant(id);
+    std::set<sim::SynchronizingLine> lines;
+    {
+      const sim::LineRecorder recorder;
+      EXPECT_EQ(why_of({&v, {v.operations.front(), v.types.front(), 5000}, v.settings(), 0, "exact", 1, "forward",
+                        "bounded"}), "");
+      lines = recorder.lines();
+    }
+    const auto barrier = std::find_if(lines.begin(), lines.end(), [](const sim::SynchronizingLine& line) {
+      return line.what == sim::Synchronization::block_barrier;
+    });
+    ASSERT_NE(barrier, lines.end()) << id;
+    const sim::LineMutant mutant(*barrier);
+    std::set<std::string> of_this;
+    for (const Case& c : battery(v, backend->info(), Tier::check, 1)) {
+      const std::string kind = fmt::format("{} {} {} {} {} {}", c.dataset, c.check, c.order, c.like, c.index_limit > 0,
+                                           c.offset_elements > 0);
+      if (c.problem.n > (1 << 18) + 3 || of_this.contains(kind)) continue;
+      const std::string why = why_of(c);
+      if (why.empty()) continue;  // of so few elements that no two threads meet
+      of_this.insert(kind);
+      seen.insert({c.dataset, "--check " + c.check, "--order " + c.order, c.like});
+      const auto [code, out] = output_of(c.command(DeviceKind::sim) + " --patience 0 --json");
+      EXPECT_EQ(code, exit_wrong) << c.describe() << '\n' << out;
+      const auto told = nlohmann::json::parse(out).at("verified").at(0).at("failures");
+      ASSERT_EQ(told.size(), 1u) << c.describe();
+      EXPECT_EQ(told.at(0).at("case"), c.describe());
+      EXPECT_EQ(told.at(0).at("why"), why) << c.describe();
+    }
+    EXPECT_GT(of_this.size(), 30u) << id;
+  }
+  for (const auto check : case_checks) EXPECT_TRUE(seen.contains(std::string("--check ") + check)) << check;
+  for (const auto order : case_orders) EXPECT_TRUE(seen.contains(std::string("--order ") + order)) << order;
+  for (const char* other : {"largest", "alternating", "wide", "tiny-square", "infinity-pair", "nan", "sm-75", "sm-86"})
+    EXPECT_TRUE(seen.contains(other)) << other;
+}
+#endif
 
 }  // namespace
 }  // namespace reductio::cli

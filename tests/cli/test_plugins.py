@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -112,6 +113,28 @@ def test_what_a_failure_prints_loads_the_plugin_again(reductio, tmp_path):
     assert told.code == 2
     again = re.search(r"again: \S+ (verify --plugin \./mine\.so .*)", told.out)[1]
     assert reductio(*[word.strip("'") for word in again.split()]).code == 2
+
+
+LATER = """
+#include <reductio/plugin.h>
+static void later(const float* in, size_t n, float* out) {
+  static int calls;
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += in[i];
+  *out = (float)sum + (calls++ > 5);
+}
+REDUCTIO_CPU_SUM_F32("mine/later", later)
+"""
+
+
+def test_what_fails_after_other_cases_alone_is_found_again_with_them(reductio, tmp_path):
+    (tmp_path / "later.c").write_text(LATER)
+    told = reductio("verify", "--variants", "./later.c", "--tier", "quick")
+    assert "this case passes by itself: what came before it leaves something behind" in told.out
+    again = [shlex.split(line) for line in re.findall(r"again: (.*)", told.out)]
+    assert any("--tier" in command for command in again), told.out
+    for command in again:
+        assert reductio(*command[1:]).code == told.code == 2, command
 
 
 def with_line(folder: Path, line: str) -> Path:
@@ -326,10 +349,22 @@ def test_cheats_on_a_gpu(reductio):
     skip_without_gpu()
     told = reductio("verify", "--variants", FIXTURES / "gpu_cheats.cu", "--device", "cuda", "--tier", "quick", "--json")
     judged = {v["variant"]: v for v in json.loads(told.out)["verified"]}
-    assert set(judged) == {f"gpu/{v}" for v in [*ON_GPU, "honest"]}
-    assert judged["gpu/honest"]["status"] == "ok"
+    assert set(judged) == {f"gpu/{v}" for v in [*ON_GPU, "honest", "in-graph"]}
+    assert judged["gpu/honest"]["status"] == judged["gpu/in-graph"]["status"] == "ok", "of single calls"
     for cheat, why in ON_GPU.items():
         assert any(re.search(why, f["why"]) for f in judged[f"gpu/{cheat}"]["failures"]), judged[f"gpu/{cheat}"]
+
+
+@pytest.mark.skipif(not NVCC, reason="nvcc is not there")
+@pytest.mark.parametrize("cache", ["warm", "cold_clean"])
+def test_who_skips_work_inside_a_graph_is_wrong_and_who_does_not_is_timed(reductio, cache):
+    skip_without_gpu()
+    told = reductio("compare", "gpu/honest", "gpu/in-graph", "--plugin", FIXTURES / "gpu_cheats.cu", "--device", "cuda",
+                    "--modes", "graph", "--cache", cache, "--sizes", "2^20", "--csv")
+    assert re.search(r"call 2 of \d+ in one graph: got nan, want ", told.out + told.err), told
+    honest = reductio("compare", "cub/sum", "gpu/honest", "--plugin", FIXTURES / "gpu_cheats.cu", "--device", "cuda",
+                      "--modes", "graph", "--cache", cache, "--sizes", "2^20", "--csv")
+    assert [r["verdict"] for r in honest.rows()] in (["SLOWER"], ["SAME"], ["FASTER"], ["UNDECIDED"]), honest
 
 
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")

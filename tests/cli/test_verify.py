@@ -93,6 +93,8 @@ def test_one_case_is_run_by_the_command_that_a_failure_prints(reductio):
     # What is to be checked follows from the data, unless it is named.
     assert reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "7", "--dataset", "infinity",
                     "--types", "f32").ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
+    assert reductio("verify", "--device", "sim", "--variants", "^tuned/sum$", "--sizes", "1000", "--dataset", "largest",
+                    "--types", "i8", "--operations", "sum").ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
     # Data that a type does not have make no case of it.
     rows = reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "7", "--dataset", "infinity",
                     "--check", "special", "--csv").rows()

@@ -161,6 +161,48 @@ TEST(Hostile, loads_vectors_wherever_a_large_input_begins) {
   expect_rejected(variant("vectors-at-size", prepare<vectors_at_size>), "misaligned");
 }
 
+/// Without the last element of a whole number of 65,536s, or without each whose index is one.
+template <bool by_index>
+__global__ void loses_at_multiples_of_65536(const float* in, float* partials, std::size_t n) {
+  constexpr std::size_t many = 1 << 16;
+  const std::size_t end = !by_index && n && n % many == 0 ? n - 1 : n;
+  float sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < end;
+       i += std::size_t{blockDim.x} * gridDim.x)
+    if (!by_index || i == 0 || i % many != 0) sum += in[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+TEST(Hostile, loses_an_element_at_multiples_of_65536) {
+  const auto is_large = [](const Case& c) { return c.problem.n >= 1 << 16 && c.like.empty(); };
+  expect_rejected(variant("last-of-65536", prepare<loses_at_multiples_of_65536<false>>), "n=65536", Tier::check,
+                  is_large);
+  expect_rejected(variant("each-65536th", prepare<loses_at_multiples_of_65536<true>>), "got ", Tier::check, is_large);
+}
+
+/// One thread adds all up, in `Sum`.
+template <class Sum>
+__global__ void one_accumulator(const float* in, float* out, std::size_t n) {
+  Sum sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += static_cast<Sum>(in[i]);
+  out[0] = static_cast<float>(sum);
+}
+template <class Sum>
+Variant with_one_accumulator() {
+  return variant("one-accumulator", [](const Problem& p, const DeviceInfo&) {
+    return plan_of({.grid_blocks = 1, .block_threads = 1, .longest_chain = p.n},
+                   [n = p.n](void* in, void* out, Stream stream) {
+                     launch<one_accumulator<Sum>>({1, 1, 0, stream}, static_cast<const float*>(in),
+                                                  static_cast<float*>(out), n);
+                   });
+  });
+}
+TEST(Hostile, adds_all_in_one_accumulator_that_stops) {
+  const auto is_of_ones = [](const Case& c) { return c.dataset == "ones"; };
+  expect_sound(with_one_accumulator<double>(), is_of_ones);
+  expect_rejected(with_one_accumulator<float>(), "got 16777216, want 33554440", Tier::check, is_of_ones);
+}
+
 /// Between 50,000 and 2^20 elements whole fours alone.
 __global__ void loses_a_tail_in_between(const float* in, float* partials, std::size_t n) {
   const float sum = block_sum(grid_stride_sum(in, n > 50000 && n < (1 << 20) ? n / 4 * 4 : n));
@@ -300,6 +342,49 @@ TEST(Hostile, draws_tickets_until_they_wrap) {
   expect_rejected(of(grid), "by then", Tier::check, [](const Case& c) { return c.check == "many-calls"; });
 }
 
+/// A block whose sum is NaN says so at once, and is not counted.
+template <bool counts>
+__global__ void leaves_on_nan(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  if (!counts && std::isnan(sum)) {
+    store_relaxed(out, sum);
+    return;
+  }
+  if (finish_as_last(sum, out, partials, arrived)) arrived[0] = 0;
+}
+template <bool counts>
+Variant leaving_on_nan() {
+  Variant v = variant("leaves-on-nan", [](const Problem& p, const DeviceInfo&) {
+    const Buffer<float> partials(grid);
+    const Buffer<unsigned> arrived = zeroed_buffer<unsigned>(1);
+    return plan_of(info_for(p.n, partials.bytes() + arrived.bytes()), [=, n = p.n](void* in, void* out, Stream stream) {
+      launch<leaves_on_nan<counts>>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                                    static_cast<float*>(out), n, partials.ptr(), arrived.ptr());
+    });
+  });
+  v.persistent_state = "the blocks that have arrived: zero between calls";
+  return v;
+}
+TEST(Hostile, leaves_a_counter_unclean_when_it_meets_nan) {
+  expect_sound(leaving_on_nan<true>());
+  expect_rejected(leaving_on_nan<false>(), "second call of the same plan", Tier::quick,
+                  [](const Case& c) { return c.dataset == "nan" && c.check == "repeat"; });
+}
+
+/// A NaN is right, but only because it stood there.
+__global__ void leaves_nan_alone(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
+  if (!std::isnan(total)) out[0] = total;
+}
+
 // ---- what a plan holds, and what is not its own
 
 TEST(Hostile, declares_no_workspace_and_takes_some) {
@@ -412,6 +497,36 @@ TEST(Hostile, truncates_in_place_of_rounding) {
   expect_rejected(variant("truncates", prepare<truncates>), "standard deviations from zero");
 }
 
+/// Rounds toward zero in each thread, and nowhere else.
+__global__ void truncates_in_each_thread(const float* in, float* partials, std::size_t n) {
+  float sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
+       i += std::size_t{blockDim.x} * gridDim.x)
+    sum = truncated_sum(sum, in[i]);
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+TEST(Hostile, truncates_in_each_thread_in_place_of_rounding) {
+  const auto asks_for_bias = [](const Case& c) { return c.check == "bias"; };
+  expect_sound(variant("rounds", prepare<block_sums>), asks_for_bias);
+  expect_rejected(variant("truncates-in-threads", prepare<truncates_in_each_thread>), "standard deviations from zero",
+                  Tier::check, asks_for_bias);
+}
+
+/// A thread keeps the last infinity that it meets: of opposite ones no NaN.
+__global__ void keeps_the_last_infinity(const float* in, float* partials, std::size_t n) {
+  float sum = 0, infinity = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
+       i += std::size_t{blockDim.x} * gridDim.x)
+    (std::isinf(in[i]) ? infinity : sum) = std::isinf(in[i]) ? in[i] : sum + in[i];
+  sum = block_sum(infinity != 0 ? infinity : sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+TEST(Hostile, keeps_one_of_opposite_infinities) {
+  expect_rejected(variant("last-infinity", prepare<keeps_the_last_infinity>), "infinity-pair", Tier::quick,
+                  [](const Case& c) { return c.dataset == "infinity-pair"; });
+}
+
 enum class Loss { below, above, infinities };
 /// `below`: drops what it takes for noise. `above`: scales all down and up again. `infinities`: counts them in 3 bits.
 template <Loss loss>
@@ -509,6 +624,42 @@ TEST(Hostile, has_more_blocks_than_a_block_has_threads) {
                             });
                           }),
                   "like=nvidia-b200", Tier::check, is_like_another);
+}
+
+/// The second launch has room for 512 partial results, or for as many as there are.
+__global__ void add_some(const float* partials, float* out, std::size_t count, std::size_t most) {
+  float sum = 0;
+  for (std::size_t i = threadIdx.x; i < count && i < most; i += blockDim.x) sum += partials[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) out[0] = sum;
+}
+Variant of_four_blocks_an_sm(std::size_t most) {
+  return variant("four-blocks-an-sm", [=](const Problem& p, const DeviceInfo& gpu) {
+    const std::size_t n = p.n, blocks = 4 * static_cast<std::size_t>(gpu.sm_count);
+    const Buffer<float> partials(blocks);
+    PlanInfo info = info_for(n, partials.bytes());
+    info.grid_blocks = blocks;
+    info.block_threads = 256;
+    info.longest_chain = ceil_div(n, blocks * 256) + 8 + ceil_div(blocks, 256) + 8;
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      launch<block_sums>({blocks, 256, 256 * sizeof(float), stream}, static_cast<const float*>(in), partials.ptr(), n);
+      launch<add_some>({1, 256, 256 * sizeof(float), stream}, static_cast<const float*>(partials.ptr()),
+                       static_cast<float*>(out), blocks, most);
+    });
+  });
+}
+TEST(Hostile, has_room_for_512_partial_results_where_132_sms_leave_more) {
+  expect_sound(of_four_blocks_an_sm(std::numeric_limits<std::size_t>::max()), is_like_another);
+  expect_rejected(of_four_blocks_an_sm(512), "like=nvidia-b200", Tier::check, is_like_another);
+}
+
+TEST(Hostile, declares_bits_that_follow_from_n_alone_while_its_grid_follows_the_sms) {
+  const auto compares_bits = [](const Case& c) { return c.check == "settings"; };
+  Variant follows = of_four_blocks_an_sm(std::numeric_limits<std::size_t>::max()),
+          does_not = variant("fixed-grid", prepare<block_sums>);
+  follows.determinism = does_not.determinism = Determinism::always;
+  expect_sound(does_not, compares_bits);
+  expect_rejected(follows, "a GPU like nvidia-h200, whose 132 SMs", Tier::check, compares_bits);
 }
 
 __global__ void sum_by_grid_barrier(const float* in, float* out, std::size_t n, float* partials) {
@@ -814,6 +965,12 @@ __global__ void gives_up(const float* in, float* out, std::size_t n, float* part
   for (unsigned b = 0; b < gridDim.x; ++b) total += load_relaxed(partials + b);  // zero until it is there
   out[0] = total;
 }
+TEST(Hostile, leaves_the_nan_that_stood_in_its_output) {
+  expect_rejected(variant("nan-alone",
+                          [](const Problem& p, const DeviceInfo&) { return one_launch<leaves_nan_alone>(p, {}); }),
+                  "which is right by chance alone", Tier::quick);
+}
+
 TEST(Hostile, gives_up_waiting_for_a_block_that_is_late) {
   expect_rejected(variant("gives-up", [](const Problem& p, const DeviceInfo&) { return one_launch<gives_up>(p, {}); }),
                   "order=starve");

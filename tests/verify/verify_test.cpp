@@ -37,9 +37,9 @@ namespace {
 template <class T>
 T sequential(Operation op, const void* in, std::size_t n) {
   const T* x = static_cast<const T*>(in);
-  T sum = 0;
+  std::conditional_t<std::is_same_v<T, float>, double, T> sum = 0;  // one of f32 would stop at 2^24
   for (std::size_t i = 0; i < n; ++i) sum += op == Operation::sum ? x[i] : x[i] * x[i];
-  return sum;
+  return static_cast<T>(sum);
 }
 
 template <class T>
@@ -132,7 +132,7 @@ TEST(BatteryCases, every_pair_of_factors_meets) {
     for (const auto d : dataset_names(ElementType::f32))
       // "wide" has one for each operation; others show a kernel nothing that "random" and "ill-conditioned" do not.
       if (!d.starts_with("wide") && !d.ends_with("-square") && d != "tiny" && d != "huge" && d != "normal" &&
-          d != "positive" && d != "spread" && d != "whole-range")
+          d != "positive" && d != "spread" && d != "whole-range" && d != "infinity-pair" && d != "ones")
         datasets.push_back("dataset " + std::string(d));
     const std::vector<std::string> sizes{"n=0", "n=1", "n=31", "n=33", "n=257", "n=1023", "n=1024", "n=1025"};
     for (const auto& some : {types, operations, offsets, colours, orders, datasets}) expect_all(some, sizes);
@@ -236,6 +236,28 @@ TEST(BatteryCases, an_index_of_a_cpu_that_cannot_count_beyond_2_to_31_is_found) 
     const VerifyReport report = verify({v}, *cpu, [&](const Variant&) { return cases; });
     EXPECT_EQ(report.failed, is_right ? 0u : 1u);
     EXPECT_EQ(report.by_variant.front().largest_n, is_right ? cases.front().problem.n : 0u);
+  }
+}
+
+TEST(BatteryCases, an_f32_accumulator_of_a_cpu_that_stops_is_found) {
+  Variant stops = cpu_variant("stand-in/stops", [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [n = p.n](void* in, void* out, Stream) {
+      float sum = 0;
+      for (std::size_t i = 0; i < n; ++i) sum += static_cast<const float*>(in)[i];
+      std::memcpy(out, &sum, sizeof sum);
+    });
+  });
+  stops.types = {ElementType::f32};
+  stops.operations = {Operation::sum};
+  Variant goes_on = sound();
+  const auto cpu = open_cpu();
+  for (const auto& [v, is_right] : {std::pair(&stops, false), std::pair(&goes_on, true)}) {
+    std::vector<Case> cases = battery(*v, cpu->info(), Tier::check, 1);
+    std::erase_if(cases, [](const Case& c) { return c.dataset != "ones"; });
+    ASSERT_EQ(cases.size(), 1u);
+    const std::string why = run_case(cases.front(), *cpu);
+    EXPECT_EQ(why.empty(), is_right) << why;
+    EXPECT_EQ(why.find("got 16777216, want 33554440") == 0, !is_right) << why;
   }
 }
 
@@ -628,6 +650,30 @@ TEST(BatteryVerify, a_declared_determinism_is_checked) {
   EXPECT_NE(report.failures[0].why.find("differ in bits"), std::string::npos) << report.failures[0].why;
   v.determinism = Determinism::none;
   EXPECT_EQ(report_on({&v}).failed, 0u);
+}
+
+// Nothing promises the order of additions, so that a wider type is no fault: only that it changes nothing else.
+TEST(BatteryVerify, f64_in_long_double_passes_unless_a_setting_decides_though_n_alone_should) {
+  for (const bool by_setting : {false, true}) {
+    Variant v = cpu_variant("stand-in/long-double", [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+      const bool wide = !by_setting || s.text("colour") == "red";
+      return plan_of({.longest_chain = p.n}, [=, n = p.n](void* in, void* out, Stream) {
+        const double* x = static_cast<const double*>(in);
+        long double sum = 0;
+        for (std::size_t i = 0; i < n; ++i)
+          sum = wide ? sum + x[i] : static_cast<long double>(static_cast<double>(sum) + x[i]);
+        const auto rounded = static_cast<double>(sum);
+        std::memcpy(out, &rounded, sizeof rounded);
+      });
+    });
+    v.types = {ElementType::f64};
+    v.operations = {Operation::sum};
+    v.determinism = Determinism::always;
+    const VerifyReport report = report_on({&v});
+    EXPECT_EQ(report.failed > 0, by_setting);
+    for (const Failure& f : report.failures)
+      EXPECT_NE(f.why.find("differs in bits from that with colour="), std::string::npos) << f.why;
+  }
 }
 
 TEST(BatteryVerify, refusals_are_counted_and_told_once) {

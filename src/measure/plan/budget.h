@@ -21,7 +21,7 @@ struct SamplingRules {
   bool full = false;
   int contexts = 12;          ///< fresh ones, over which a point's rounds are spread
   double batch_s = 60;        ///< groups of this total length form a batch; each context samples all groups of a batch
-  double first_batch_s = 60;  ///< the first one's; each next one is twice as long, up to batch_s
+  bool batches_grow = false;  ///< from one group on, so that a run that is killed soon keeps rows (BatchSizes)
   double confidence = 0.95;
   double clock_floor = 0.9;  ///< a round whose clock falls below this share of the highest is discarded for all
   bool paired = false;       ///< every round has all points of a group; the most expensive point decides how many

@@ -20,20 +20,15 @@ std::vector<std::vector<std::size_t>> group_points(std::span<const Point> points
   return out;
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> batches_of(std::span<const double> costs, double seconds,
-                                                            double first) {
-  std::vector<std::pair<std::size_t, std::size_t>> out;
-  double wanted = std::min(first, seconds), together = 0;
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    if (out.empty() || together >= wanted) {
-      if (!out.empty()) wanted = std::min(2 * wanted, seconds);
-      out.emplace_back(i, i);
-      together = 0;
-    }
-    together += costs[i];
-    out.back().second = i + 1;
-  }
-  return out;
+std::optional<std::pair<std::size_t, std::size_t>> BatchSizes::next(double took_s) {
+  if (end_ == costs_.size()) return std::nullopt;
+  double wanted = seconds_;  // by the estimate
+  if (grow_) wanted = took_s > 0 ? std::min(2 * took_s, seconds_) * estimated_ / took_s : 0;
+  const std::size_t begin = end_;
+  estimated_ = 0;
+  do estimated_ += costs_[end_++];
+  while (end_ < costs_.size() && estimated_ < wanted);
+  return std::pair(begin, end_);
 }
 
 }  // namespace reductio

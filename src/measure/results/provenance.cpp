@@ -53,7 +53,6 @@ Json describe(const SamplingRules& r) {
           {"full", r.full},
           {"contexts", r.contexts},
           {"batch_s", r.batch_s},
-          {"first_batch_s", std::min(r.first_batch_s, r.batch_s)},
           {"confidence", r.confidence},
           {"clock_floor", r.clock_floor},
           {"paired", r.paired},

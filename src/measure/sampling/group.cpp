@@ -146,6 +146,24 @@ bool Group::verify(Member& m) {
   return true;
 }
 
+bool Group::verify_graph(Member& m) {
+  if (first().timing_mode != TimingMode::graph) return true;
+  const auto changed = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain);
+  Call c = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, m.result);
+  c.changed = changed ? &*changed : nullptr;
+  const auto results = state.timer().graph_results(c, first().cache_state);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Check check =
+        check_call(results[i].data(), reference_->reference(), i % 2 == 1 ? &*changed : nullptr, m.info.longest_chain,
+                   m.point->problem.operation, m.info.flushes_subnormals.value_or(true));
+    if (check.ok) continue;
+    m.settle(Status::wrong, fmt::format("call {} of {} in one graph: {}{}", i + 1, results.size(), check.why,
+                                        check.about_change));
+    return false;
+  }
+  return true;
+}
+
 /// Refused before any sample: a row. Refused later: only that context is lost, as memory may be back for the next.
 void Group::decline(Member& m, const Refused& why) {
   const Status status = dynamic_cast<const NoMemory*>(&why) ? Status::no_memory : Status::refused;

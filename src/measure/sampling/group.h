@@ -118,6 +118,9 @@ class Group {
   /// Whether the last result is right; settles the member if it is not. Every call is checked. The row keeps the worst
   /// result on the unchanged input and counts its bit patterns.
   bool verify(Member&);
+  /// Whether every call of the graph that the samples will launch is right, where it is one of many; settles the member
+  /// if not. Who notices a capture could leave out all calls but one, and the last result would be right.
+  bool verify_graph(Member&);
   std::size_t input_bytes() const { return input_->bytes(); }
 
   // What follows is for contexts that are processes.

@@ -130,8 +130,9 @@ void Rounds::make_harness_calls() {
 }
 
 /// Makes new plans, and so new workspaces, for all that are sampled in `context`. Each makes one untimed call,
-/// because the first in a process loads kernels, which may wait for the device. Plans are made in random order, as
-/// what is allocated first may be placed better. False if abandoned or the device was lost.
+/// because the first in a process loads kernels, which may wait for the device. Each call of a graph is checked.
+/// Plans are made in random order, as what is allocated first may be placed better. False if abandoned or the device
+/// was lost.
 bool Rounds::make_plans(int context, Part part, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
     Member& m = group_.members[static_cast<std::size_t>(i)];
@@ -141,7 +142,7 @@ bool Rounds::make_plans(int context, Part part, const std::function<bool()>& aba
       group_.make_plan_for(m);
       if (!s_.timer().keeps_time()) return;
       s_.timer().run(group_.call(m));
-      group_.verify(m);
+      if (group_.verify(m)) group_.verify_graph(m);
     });
     if (!alive) return false;
   }

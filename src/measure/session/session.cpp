@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
@@ -19,6 +20,8 @@
 #include "core/error.h"
 #include "measure/plan/grouping.h"
 #include "measure/plan/selection.h"
+#include "measure/results/csv.h"
+#include "measure/results/schema.h"
 #include "measure/results/writer.h"
 #include "measure/sampling/sampler.h"
 #include "measure/session/interrupts.h"
@@ -158,8 +161,13 @@ class SessionRun {
     measuring_since_ = host_now();
     // Without a clock there is nothing to spread over time.
     const double batch_s = session_.instruments.timer->keeps_time() ? session_.rules.batch_s : 0;
-    for (const auto& [first, last] : batches_of(groups.costs_s, batch_s, session_.rules.first_batch_s))
-      if (Interrupts::count() || !measure_batch(groups, first, last)) break;
+    BatchSizes sizes(groups.costs_s, batch_s, session_.rules.batches_grow);
+    double took_s = 0;
+    while (const auto batch = sizes.next(took_s)) {
+      const double since = host_now();
+      if (Interrupts::count() || !measure_batch(groups, batch->first, batch->second)) break;
+      took_s = host_now() - since;
+    }
     report_.interrupted = Interrupts::count() > 0 && done_ < report_.points;
     end();
     observer_.progress(done_, report_.points, host_now() - measuring_since_, report_.interrupted ? -1 : 0, "");
@@ -220,7 +228,13 @@ class SessionRun {
     Measurement measured = sampler_->measure(std::span(groups.points).subspan(first, last - first),
                                              {.abandon = abandon, .progress = progress, .enough = enough});
     if (measured.abandoned) return false;
-    for (GroupOutcome& outcome : measured.groups) keep(outcome);
+    std::string unwritten, why;  // rows for which there was no room
+    for (GroupOutcome& outcome : measured.groups) try {
+        keep(outcome);
+      } catch (const OutputError& e) {
+        why = e.what();
+        for (const Row& row : outcome.rows) unwritten += csv_record(row.fields());
+      }
     try {
       for (const GroupOutcome& outcome : measured.groups) tell(outcome);
     } catch (...) {  // of a terminal that is gone
@@ -228,8 +242,20 @@ class SessionRun {
       end();
       throw;
     }
+    if (!why.empty()) throw OutputError(why + saved_elsewhere(unwritten));
     if (measured.device_lost) throw_device_lost(measured);
     return true;
+  }
+
+  /// Puts rows that do not fit where they belong into the folder for temporary files: "; the rows that ... are in X".
+  std::string saved_elsewhere(const std::string& rows) const {
+    try {
+      const auto file = std::filesystem::temp_directory_path() / fmt::format("{}-{}.csv", session_.experiment, run_id_);
+      write_whole_file(file, csv_record(columns()) + rows);
+      return "; the rows that were just measured are in " + file.string() + ", and --resume measures them again";
+    } catch (const std::exception&) {
+      return "; the rows that were just measured are printed alone";
+    }
   }
 
   /// Rows to the file.

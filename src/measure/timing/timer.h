@@ -2,9 +2,11 @@
 /// A timer takes one sample: it sets the cache state, runs one call of one plan and returns its time. The sampler
 /// decides on rounds, order and statistics. Tests put a scripted timer in the hardware's place.
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "core/reference.h"
@@ -71,6 +73,12 @@ class Timer {
   /// One sample. The result is poisoned before the call. `call.result` holds the value afterwards, copied outside the
   /// timed interval unless the mode is end to end. The caller has checked refusal() and the variant's.
   virtual Sample sample(const Call&, TimingMode, CacheState) = 0;
+
+  /// The results of all calls of the graph that a sample of this call in mode graph launches, one after the other. The
+  /// graph is the one that is timed, but for steps in between: every second call finds the changed element in its
+  /// input, the others the input as it is, and each result is copied before the next call. Untimed. Nothing without an
+  /// element to change, or without graphs.
+  virtual std::vector<std::array<std::byte, 16>> graph_results(const Call&, CacheState) { return {}; }
 
   /// Resolution of the clock behind this mode, for a whole interval: of a graph, all its calls.
   virtual double resolution_s(TimingMode) const = 0;

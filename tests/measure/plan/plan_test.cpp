@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -48,15 +49,34 @@ TEST(MeasurePlan, PointsOfOneQuestionAreSampledTogetherSmallSizesFirst) {
   EXPECT_EQ(seen, points.size());
 }
 
+using Batches = std::vector<std::pair<std::size_t, std::size_t>>;
+/// Where each takes `times` its estimate.
+Batches batches_of(const std::vector<double>& costs, double seconds, bool grow, double times = 1) {
+  BatchSizes sizes(costs, seconds, grow);
+  Batches out;
+  double took_s = 0;
+  while (const auto batch = sizes.next(took_s)) {
+    out.push_back(*batch);
+    took_s = times * std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(batch->first),
+                                     costs.begin() + static_cast<std::ptrdiff_t>(batch->second), 0.0);
+  }
+  return out;
+}
+
 TEST(MeasurePlan, BatchesTakeNeighboursUntilTheyCostEnough) {
-  using Batches = std::vector<std::pair<std::size_t, std::size_t>>;
   const std::vector<double> costs{1, 2, 3, 10, 1, 1};
-  EXPECT_EQ(batches_of(costs, 4, 4), (Batches{{0, 3}, {3, 4}, {4, 6}}));
-  EXPECT_EQ(batches_of(costs, 100, 100), (Batches{{0, 6}}));
-  EXPECT_EQ(batches_of(costs, 0, 60), (Batches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}}));
-  EXPECT_EQ(batches_of({}, 4, 4), Batches{});
+  EXPECT_EQ(batches_of(costs, 4, false), (Batches{{0, 3}, {3, 4}, {4, 6}}));
+  EXPECT_EQ(batches_of(costs, 100, false), (Batches{{0, 6}}));
+  EXPECT_EQ(batches_of(costs, 0, false), (Batches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}}));
+  EXPECT_EQ(batches_of({}, 4, false), Batches{});
+}
+
+TEST(MeasurePlan, BatchesGrowFromOneGroupByTheTimeThatTheyTake) {
   const std::vector<double> equal(16, 1);
-  EXPECT_EQ(batches_of(equal, 5, 1), (Batches{{0, 1}, {1, 3}, {3, 7}, {7, 12}, {12, 16}})) << "a killed run gets on";
+  EXPECT_EQ(batches_of(equal, 5, true), (Batches{{0, 1}, {1, 3}, {3, 7}, {7, 12}, {12, 16}}));
+  EXPECT_EQ(batches_of(equal, 40, true, 10), (Batches{{0, 1}, {1, 3}, {3, 7}, {7, 11}, {11, 15}, {15, 16}}))
+      << "on a busy host as many seconds are fewer groups";
+  EXPECT_EQ(batches_of(equal, 5, true, 0.1), (Batches{{0, 1}, {1, 3}, {3, 7}, {7, 15}, {15, 16}}));
 }
 
 TEST(MeasurePlan, SlowCallsGetFewSamplesAndCheapOnesMany) {

@@ -459,6 +459,32 @@ TEST(MeasureRun, KilledAtAnyInstantItLeavesWholeRowsAndResumesToTheSamePoints) {
   EXPECT_GE(amid_rows, fresh * 3 / 5) << "few kills fell where some rows were written and some not";
 }
 
+TEST(MeasureRun, KilledInItsFirstSecondsARunWhoseBatchesGrowKeepsRows) {
+  // By the estimate all groups are one batch.
+  for (const bool grow : {false, true}) {
+    RunFolder folder;
+    const int status = status_of_child([&] {
+      Scripted script = constant(1e-5);
+      script.clock().before_sample = [](const Call& call) {
+        if (call.input_bytes == 4 * 300) std::raise(SIGKILL);
+      };
+      folder.run({point(a, 100), point(a, 200), point(a, 300)}, std::move(script), {.batches_grow = grow});
+      return false;
+    });
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(folder.stored().size(), grow ? 1u : 0u);
+  }
+}
+
+TEST(MeasureRun, AFolderOfAProgramWhoseFirstBatchWasTimedIsResumed) {
+  RunFolder folder;
+  folder.run({point(a, 100)});
+  nlohmann::json machine = folder.machine();
+  machine.at("runs").at(0).at("rules")["first_batch_s"] = 6;
+  write_whole_file(folder.machine_path(), machine.dump());
+  EXPECT_EQ(folder.resume({point(a, 100), point(a, 200)}).skipped, 1u);
+}
+
 TEST(MeasureRun, AnInterruptFinishesWhatIsNearlyDoneAndASecondDropsIt) {
   struct Case {
     SamplingRules rules;
@@ -540,7 +566,15 @@ TEST(MeasureRun, AFullDiskEndsTheRunWithItsRowsIntact) {
       const rlimit none{0, 0}, small{room, room};
       setrlimit(RLIMIT_CORE, &none);
       setrlimit(RLIMIT_FSIZE, &small);
-      return error_of([&] { folder.run(points); }).find("cannot write") != std::string::npos;
+      const std::string why = error_of([&] { folder.run(points); });
+      // Each row that was told is in the folder, or in the file that the message names.
+      const std::string before = "the rows that were just measured are in ", after = ", and --resume";
+      const std::size_t at = why.find(before) + before.size(), end = why.find(after);
+      if (why.find("cannot write") == std::string::npos || end == std::string::npos) return false;
+      const std::filesystem::path elsewhere = why.substr(at, end - at);
+      const std::size_t rescued = parse_csv(content_of(elsewhere).value()).records.size() - 1;
+      std::filesystem::remove(elsewhere);
+      return rescued > 0 && folder.stored().size() + rescued == folder.rows.size();
     });
     EXPECT_EQ(WIFSIGNALED(status), killed);
     EXPECT_EQ(killed ? WTERMSIG(status) : WEXITSTATUS(status), killed ? SIGXFSZ : 0);

@@ -428,6 +428,23 @@ TEST(MeasureReplay, AnAnswerFromMemoryIsWrongInEveryMode) {
   }
 }
 
+TEST(MeasureReplay, ACallThatLeavesOutItsWorkInsideAGraphIsWrong) {
+  const auto row_in_graph = [](bool cheats) {
+    Scripted script = constant(1e-5);
+    Clock& clock = script.clock();
+    clock.capture_s = 1e-3;
+    const Variant v = variant("v", 7, [&, cheats](auto* in, std::size_t n, auto* out) {
+      if (!cheats || clock.captured_before == 0) *out = sum(in, n);
+    });
+    return row_of({point(v, 5000, TimingMode::graph, CacheState::warm)}, std::move(script));
+  };
+  EXPECT_EQ(row_in_graph(false).status, Status::ok);
+  const Row cheat = row_in_graph(true);
+  EXPECT_EQ(cheat.status, Status::wrong);
+  EXPECT_EQ(cheat.reason.rfind("call 2 of 4 in one graph: got -1, want ", 0), 0u) << cheat.reason;
+  EXPECT_FALSE(cheat.time_median_s);
+}
+
 TEST(MeasureReplay, AnAnswerFromMemoryIsWrongWhereItIsTimedInFact) {
   for (const Variant& v : remembering_ones())
     for (const CacheState cache : {CacheState::cold_dirty, CacheState::warm}) {

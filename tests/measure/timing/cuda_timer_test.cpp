@@ -158,6 +158,34 @@ TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWi
   timer().forget(plan.get());
 }
 
+TEST_F(MeasureCuda, EachCallOfAGraphIsCheckedOnInputsThatDiffer) {
+  // The second leaves out all calls of a graph but the first, whose result stands to the end.
+  for (const bool cheats : {false, true}) {
+    int calls = 0;
+    const auto plan = plan_of({}, [&](void* in, void* out, Stream s) {
+      if (!cheats || calls++ % 10 == 0) backend_->copy_within(out, in, 4, s);
+    });
+    for (const CacheState cache : {CacheState::warm, CacheState::cold_clean}) {
+      ChangedElement changed{.index = 0, .bytes = 1};
+      changed.was.fill(std::byte{0x11});
+      changed.is.fill(std::byte{0x33});
+      Call c = call(*plan, MiB);
+      c.changed = &changed;
+      const auto results = timer().graph_results(c, cache);
+      EXPECT_GE(results.size(), 10u);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < results.size(); ++i)
+        wrong += results[i][0] != (i % 2 ? std::byte{0x33} : std::byte{0x11}) || results[i][1] != std::byte{0x11};
+      EXPECT_EQ(wrong > 0, cheats) << name(cache) << ", " << wrong << " of " << results.size();
+      EXPECT_TRUE(timer().graph_results(c, cache).empty()) << "once for each graph";
+      c.changed = nullptr;
+      timer().sample(c, TimingMode::graph, cache);
+      EXPECT_TRUE(cheats || arrived()) << "the input is as it was: " << name(cache);
+    }
+    timer().forget(plan.get());
+  }
+}
+
 TEST_F(MeasureCuda, ACallInALoopComesAfterAnUntimedOneAndTheFirstInAWhileDoesNot) {
   int calls = 0;
   const auto plan = plan_of({}, [&](void* in, void* out, Stream s) {

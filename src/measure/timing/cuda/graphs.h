@@ -3,6 +3,8 @@
 /// purpose. Warm graphs read one input. Cold graphs read copies in turn, so many that each copy is evicted before it is
 /// read again.
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -25,6 +27,9 @@ class Graphs {
     std::byte* first_input = nullptr;
     std::size_t input_stride = 0;
     unsigned inputs = 1;
+    /// What was captured, until its calls are checked; and the nodes behind which each call is over.
+    cudaGraph_t captured = nullptr;
+    std::vector<std::vector<cudaGraphNode_t>> ends;
   };
   /// Captured at the first time. Throws Refused where a cold graph would need too many copies of the input, or
   /// where there is no memory for them or for the graph.
@@ -34,10 +39,13 @@ class Graphs {
   const Graph& of_one(const Call&);
   /// Time of all calls of a graph.
   double interval(const Call&, const Graph&, CacheState);
+  /// As Timer::graph_results(). Once for each graph: from what was captured for timing a second one is made.
+  std::vector<std::array<std::byte, 16>> results(const Call&, CacheState);
   void forget(const Plan*);
 
  private:
   std::vector<void*> copies_of(const Call&);
+  Graph& captured(const Call&, CacheState);
   Graph capture(const Call&, CacheState);
   /// Captures so many calls, each on the next of the inputs, and launches them once.
   void capture(Graph&, const Call&, const std::vector<void*>& inputs);
