@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -205,14 +206,41 @@ std::string CaseCall::settle(bool is_first) {
   if (!check.ok && flushes_subnormals(bench_.backend, case_, info)) check = judged(true);
   std::string why = case_.check == "fault" ? not_as_declared(check) : check.why;
   if (why.empty()) return input_unchanged();
-  if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
-    return why + "; " + undefined;
+  if (const std::string undefined = undefined_values(); !undefined.empty()) return why + "; " + undefined;
   why += check.about_change;
   if (check.right_before) return why;
   if (on_device && all_poisoned(in_output.data(), p.result_bytes()))
     why = "the output was not written, or with what stood there before the call: " + why;
   if (on_device && bench_.backend.info().kind == DeviceKind::cpu) why += written_later(in_output);
   return is_first ? why : why + compared_with_first_call(bench_, case_, input_.recipe);
+}
+
+/// What of undefined values may explain a wrong result: kernels may drop them.
+std::string CaseCall::undefined_values() {
+  if (!on_sim()) return {};
+  std::string shuffles = sim::undefined_shuffles();
+  const std::string exchanges = sim::unset_exchanges();
+  if (!shuffles.empty() && drops_undefined_shuffles()) shuffles.clear();
+  return shuffles + (shuffles.empty() || exchanges.empty() ? "" : "; ") + exchanges;
+}
+
+/// Whether a wrong result is the same whatever those shuffles give: a number although they give NaN, or the same
+/// integer when they give others.
+bool CaseCall::drops_undefined_shuffles() {
+  const Problem& p = case_.problem;
+  if (const ElementType type = p.accumulator(); is_floating(type))
+    return p.operation != Operation::moments && !std::isnan(floating_result(result_.data(), type));
+  if (!can_be_launched_again()) return false;
+  const sim::OtherUndefined others;
+  Result again{};
+  try {
+    enqueue_again(*this);
+    bench_.backend.synchronize(stream_);
+    output_.read(again.data(), stream_);
+  } catch (const DeviceError&) {
+    return false;
+  }
+  return again == result_;
 }
 
 double CaseCall::relative_error() const {

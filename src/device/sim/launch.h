@@ -51,7 +51,7 @@ template <class... Parameters>
 [[gnu::noinline]] void enqueue(const Launch& l, bool cooperative, void (*kernel)(Parameters...),
                                const std::type_info& name, const std::type_identity_t<Parameters>&... args) {
   using Call = KernelCall<Parameters...>;
-  sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative, l.overlaps},
+  sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative, l.overlaps, l.cluster},
                       {&Call::run, std::make_shared<const Call>(kernel, args...), sizeof(Call)}, name);
 }
 

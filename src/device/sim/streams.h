@@ -18,6 +18,7 @@ struct Shape {
   std::size_t shared_bytes;
   bool cooperative;
   bool overlaps = false;  ///< it may begin before the kernel before it has ended
+  unsigned cluster = 1;   ///< blocks of a cluster
 };
 
 /// A kernel and its arguments: `thread(arguments)` runs it for one thread.
@@ -33,6 +34,8 @@ Stream create_stream();
 void destroy_stream(Stream);
 /// Drops what the default stream holds. Returns the number of operations.
 std::size_t abandon_default_stream();
+/// Whether another stream than that (Enqueued::stream) holds kernels. Under the device's lock.
+bool another_stream_holds_kernels(const void* stream);
 /// Whether the default stream holds work, for a message.
 bool default_stream_holds_work();
 
