@@ -92,6 +92,11 @@ Causality::Look& Causality::look(ThreadState& t, Chain* chain) {
   return t.looks.try_emplace(chain, Look{.chain = chain}).first->second;
 }
 
+void Causality::acquire(BlockHistory& h, const Acquisition& q) {
+  h.acquisitions.push_back(q);
+  q.chain->acquired[q.by] = std::max(q.chain->acquired[q.by], q.count);
+}
+
 /// What the thread has read of a chain becomes known to it, if a fence or acquire of this scope lets it.
 void Causality::acquire(BlockHistory& h, Look& l, Scope scope) {
   for (const Scope s : {Scope::gpu, Scope::block}) {
@@ -99,7 +104,7 @@ void Causality::acquire(BlockHistory& h, Look& l, Scope scope) {
     if (s > scope || l.read[k] <= l.acquired[k]) continue;
     Moment m = now();
     m.epoch = ++running->epoch;
-    h.acquisitions.push_back({event(m, l.site), l.chain, l.read[k], s, own});
+    acquire(h, {event(m, l.site), l.chain, l.read[k], s, own});
     l.acquired[k] = l.read[k];
     if (s == Scope::gpu) l.acquired[0] = std::max(l.acquired[0], l.read[k]);
   }
@@ -125,7 +130,7 @@ void Causality::fence(Scope scope) {
       Look& l = look(t, r.chain);
       if (r.count <= l.fenced) continue;
       m.epoch = ++running->epoch;
-      h.acquisitions.push_back({event(m, r.event.site), r.chain, r.count, Scope::gpu, fences});
+      acquire(h, {event(m, r.event.site), r.chain, r.count, Scope::gpu, fences});
       l.fenced = r.count;
     }
     t.fenced_to = first_left;
@@ -194,7 +199,7 @@ void Causality::meet(const std::vector<BlockState*>& blocks) {
   }
   for (BlockState* const b : blocks) {
     const Accesses all{.serial = b->serial, .epoch = b->epoch, .lanes = ~0u};
-    blocks_[b->serial].acquisitions.push_back({all, &chain, chain.publications.size(), Scope::gpu, own});
+    acquire(blocks_[b->serial], {all, &chain, chain.publications.size(), Scope::gpu, own});
     b->barrier_epoch = ++b->epoch;
   }
 }
@@ -265,7 +270,8 @@ const void* Causality::earlier(std::uint64_t location, std::size_t bytes) {
   const Accesses& by = at.replaced;
   if (std::exchange(at.bytes, 0) != bytes || by.serial == running->serial) return nullptr;
   const Moment here = now();
-  if (by.epoch < running->grid_epoch || !unordered(here, by, location) || fences_between(by, here)) return nullptr;
+  if (by.epoch < running->grid_epoch || fences_between(by, here)) return nullptr;
+  if (has_told(by, location) && !unordered(here, by, location)) return nullptr;  // mostly nobody knows: no search
   return &at.before;
 }
 
@@ -336,6 +342,15 @@ std::uint32_t Causality::not_told(const BlockHistory& mine, const Moment& here, 
     }
   }
   return left;
+}
+
+bool Causality::has_told(const Accesses& a, std::uint64_t atomic_at) const {
+  const BlockHistory* const theirs = history(a.serial);
+  if (!theirs) return false;
+  for (auto p = theirs->publications.rbegin(); p != theirs->publications.rend() && (*p)->write.epoch > a.epoch; ++p)
+    for (const Means by : {own, fences})
+      if ((*p)->chain->acquired[by] > (*p)->index && known(**p, by, a, atomic_at)) return true;
+  return false;
 }
 
 std::uint32_t Causality::not_heard(const Moment& here, const Accesses& a, std::uint64_t atomic_at) {

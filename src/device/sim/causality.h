@@ -103,6 +103,7 @@ class Causality {
     std::vector<Publication*> publications;
     std::uint64_t search[n_means] = {};  ///< the last search that has been here, and how far
     std::size_t searched[n_means] = {};
+    std::size_t acquired[n_means] = {};  ///< how far anybody has
   };
   /// A thread acquires all that was published in a chain so far.
   struct Acquisition {
@@ -166,6 +167,7 @@ class Causality {
     std::size_t count_before = 0;
   };
 
+  static void acquire(BlockHistory&, const Acquisition&);
   Moment kept(Moment);
   Moment begin_epoch(const BlockHistory&);
   void publish(std::uint64_t location, BlockHistory&, ThreadState&, const Moment&, Scope, SiteCode);
@@ -174,6 +176,8 @@ class Causality {
   /// The lanes of `a` that are left when what `here` has read of the block that did it is taken off.
   std::uint32_t not_told(const BlockHistory& mine, const Moment& here, const Accesses& a,
                          std::uint64_t atomic_at) const;
+  /// Whether anybody has read what makes any of `a` known.
+  bool has_told(const Accesses& a, std::uint64_t atomic_at) const;
   /// The same with what it has read of others that had read of it.
   std::uint32_t not_heard(const Moment& here, const Accesses& a, std::uint64_t atomic_at);
   /// Whether a fence after `a`, of its block, came before one that is ordered before `here`.
