@@ -1,5 +1,6 @@
 """Reading a results folder: what is right is read as it stands, what is wrong is one clear line and exit code 1."""
 
+import gzip
 import json
 import math
 import re
@@ -11,8 +12,9 @@ from project import SOURCE
 from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, timing_rows, write_contrasts,
                        write_csv, write_folder)
 
+import contrasts
 import make
-import results as rs
+from report import results as rs
 import verdicts
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
@@ -28,7 +30,7 @@ def folder(tmp_path):
 def complaint(folder) -> str:
     """What is said of a folder that cannot be used: one line."""
     with pytest.raises(rs.ResultsError) as why:
-        rs.read_results(folder)
+        make.read_results(folder)
     assert "\n" not in str(why.value)
     return str(why.value)
 
@@ -49,7 +51,7 @@ BROKEN = {
     "no line end": ("limits.csv", lambda text: text[:-1], "cut while being written"),
     "cut models": ("models.csv", lambda text: text[:-9], "cut while being written: run `reductio models` again"),
     "a field too few": ("cpu.csv", swapped(",ok,", ",", 1), ":2: row has"),
-    "other schema": ("cpu.csv", swapped("\n2,", "\n1,"), "schema_version '1'"),
+    "other schema": ("cpu.csv", swapped("\n3,", "\n2,"), "schema version 2"),
     "no schema": ("cpu.csv", swapped("schema_version", "schema"), "lacks the column schema_version"),
     "unknown status": ("cpu.csv", swapped(",ok,", ",fine,", 1), "status is 'fine'"),
     "no number": ("cpu.csv", swapped(f",{2**20},", ",many,", 1), ":2: n is 'many', not a whole number"),
@@ -59,7 +61,7 @@ BROKEN = {
     "negative time": ("comparison.csv", lambda text: re.sub(r"(,32e-09|,3.2e-08),(?=\d)", r"\1,-", text, count=1),
                       "not a finite number of 0 or more"),
     "twice": ("comparison.csv", lambda text: text + text.splitlines()[1] + "\n", "is of the same point as line 2"),
-    "one row of another schema": ("cpu.csv", swapped("\n2,", "\n99,", 1), "schema_version '2', '99'"),
+    "one row of another schema": ("cpu.csv", swapped("\n3,", "\n99,", 1), "schema version 99"),
     "no runs": ("machine.json", swapped('"runs"', '"walks"'), "does not list its runs"),
     "no object": ("machine.json", lambda text: "[]", "does not list its runs"),
     "unknown type": ("cpu.csv", swapped(",f32,", ",f99,", 1), "element_type is 'f99', not one of i8, i32"),
@@ -147,6 +149,23 @@ def test_of_a_point_on_several_data_the_last_row_counts(folder):
     assert cub.points["n"].tolist() == FEW["sizes"] and cub.at(2**20)["time"] == 1.0 and cub.at(2**24)["time"] < 1e-3
 
 
+def test_an_edited_row_is_told_by_its_hash_and_another_schema_by_what_to_do(tmp_path):
+    shutil.copytree(SOURCE / "experiments" / "results" / "nvidia-h100-claims", tmp_path / "m")
+    rs.read_csv(tmp_path / "m" / "copies.csv")
+    text = (tmp_path / "m" / "copies.csv").read_text()
+    (tmp_path / "m" / "copies.csv").write_text(text.replace("9.567e-06", "9.568e-06"))
+    with pytest.raises(rs.ResultsError, match=r"copies.csv is not as run 20\S+ wrote it, by the SHA-256 in machine.json: it "
+                                              r"was edited, or is of another copy; copy the whole results folder again$"):
+        rs.read_csv(tmp_path / "m" / "copies.csv")
+    (tmp_path / "m" / "copies.csv.gz").write_bytes(gzip.compress(text.encode()))
+    rs.read_csv(tmp_path / "m" / "copies.csv.gz")  # compressed it is the same
+    machine = json.loads((tmp_path / "m" / "machine.json").read_text())
+    (tmp_path / "m" / "machine.json").write_text(json.dumps(machine | {"schema_version": 2, "build": {"git_revision": 9 * "a"}}))
+    with pytest.raises(rs.ResultsError, match=r"machine.json has schema version 2, this program reads 3: run the experiment "
+                                              r"again, or use the program that wrote it \(commit aaaaaaaa\)$"):
+        rs.read_machine(tmp_path / "m" / "machine.json", "m")
+
+
 @pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"),
                                                ("models.csv", rs.MODELS, "n_sizes")])
 def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
@@ -176,7 +195,7 @@ def test_settings_are_told_apart_by_what_differs():
 
 
 def test_models_are_found_by_series_and_range(folder):
-    r = rs.read_results(folder)
+    r = make.read_results(folder)
     ceiling, *shown = rs.models_shown(r, "f32", 2**24)
     assert ceiling[0] is None and ceiling[1]["inside"]["latency_s"] == 4e-6
     assert [(s.variant, s.mode, sorted(fits)) for s, fits in shown] == [
@@ -186,7 +205,7 @@ def test_models_are_found_by_series_and_range(folder):
 
 
 def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
-    r = rs.read_results(folder)
+    r = make.read_results(folder)
     cold = rs.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
     warm = rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **SUMS).set_index("n")
     assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
@@ -208,24 +227,24 @@ def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
     gpu = write_folder(tmp_path / "gpu", gpu_rows(**FEW))
     cpu = write_folder(tmp_path / "cpu", cpu=cpu_rows(types=("f32",), sizes=[2**20]),
                        machine={**MACHINE, "cpu": {"model": "Another CPU"}})
-    both = rs.read_results(gpu, cpu)
+    both = make.read_results(gpu, cpu)
     assert both.comparison is not None and both.cpu is not None
     assert both.machine_of("cpu.csv").get("cpu.model") == "Another CPU"
     assert both.machine.get("cpu.model") == "Synthetic CPU"
     with pytest.raises(rs.ResultsError, match="--cpu-results"):
-        rs.read_results(gpu, gpu)
+        make.read_results(gpu, gpu)
 
 
 def test_contrasts_are_found_by_name_size_and_type(folder):
-    assert not rs.Results(folder).contrast("S1").known
+    assert not contrasts.at(rs.Results(folder), "S1").known
     write_contrasts(folder, {"S1": 3, ("S2", 2**28): None})
     results = rs.Results(folder)
-    own, large = results.contrast("S1"), results.contrast("S1", 2**28)
+    own, large = contrasts.at(results, "S1"), contrasts.at(results, "S1", 2**28)
     assert (own.n, large.n) == (2**20, 2**28) and (own.value, own.low, own.high) == (3, pytest.approx(2.97), pytest.approx(3.03))
     assert own.enough and own.experiment == "squares" and own.pairs == 1
-    assert results.contrast("S2", 2**28).reason == "lacking" and "no such row" in results.contrast("S1", 2**20, "f64").reason
-    assert [(rest, c.name) for rest, c in results.contrasts_like("S")] == [("1", "S1")] * 2
-    for ask in (lambda: results.contrast("S99"), lambda: results.contrasts_like("nothing.")):
+    assert contrasts.at(results, "S2", 2**28).reason == "lacking" and "no such row" in contrasts.at(results, "S1", 2**20, "f64").reason
+    assert [(rest, c.name) for rest, c in contrasts.like(results, "S")] == [("1", "S1")] * 2
+    for ask in (lambda: contrasts.at(results, "S99"), lambda: contrasts.like(results, "nothing.")):
         with pytest.raises(KeyError, match="contrasts.json has no contrast"):
             ask()
 

@@ -1,4 +1,4 @@
-"""What report.py makes of folders, good and bad: a page, or one line."""
+"""What page.py makes of folders, good and bad: a page, or one line."""
 
 import gzip
 import shutil
@@ -7,9 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-import report
 from browser import RESULTS
-from project import SOURCE
+from project import SOURCE, forget_hashes
+
+from report import page as report
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def folder(tmp_path):
 
 
 def test_a_page_is_written(folder, tmp_path):
-    done = subprocess.run([sys.executable, SOURCE / "paper" / "report.py", folder, "--out", tmp_path / "page.html"],
+    done = subprocess.run([sys.executable, SOURCE / "src" / "report", "page", folder, "--out", tmp_path / "page.html"],
                           capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith(f"{tmp_path}/page.html: mine, ") and done.stdout.count("\n") == 1
@@ -30,7 +31,7 @@ def test_a_page_is_written(folder, tmp_path):
 @pytest.mark.parametrize("spoil, told", [
     (lambda f: (f / "cpu.csv").unlink(), "holds no rows of an experiment"),
     (lambda f: (f / "cpu.csv").write_text(""), "is empty"),
-    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n2,", "\n1,")), "schema_version '1'"),
+    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n3,", "\n2,")), "schema version 2"),
     (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text()[:5000]), "cut while being written"),
     (lambda f: (f / "cpu.csv").write_bytes(b"\xff\xfe\x00"), "cannot be read"),
     (lambda f: (f / "machine.json").write_text("{"), "machine.json is not valid JSON"),
@@ -60,8 +61,8 @@ def test_a_full_disk_keeps_the_earlier_page(folder, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("earlier")
     with subprocess.Popen(["sh", "-c", f"ulimit -f 8; exec {sys.executable} -c 'import signal, sys; "
-                           "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.path[:0] = sys.argv[1:2]; import report; "
-                           "sys.exit(report.main(sys.argv[2:]))' \"$@\"", "sh", SOURCE / "paper", folder, "--out", page],
+                           "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.path[:0] = sys.argv[1:2]; from report import page; "
+                           "sys.exit(page.main(sys.argv[2:]))' \"$@\"", "sh", SOURCE / "src", folder, "--out", page],
                           stderr=subprocess.PIPE, text=True) as run:
         told = run.stderr.read()
     assert run.returncode == 1 and f"cannot write {page}: File too large" in told
@@ -74,8 +75,15 @@ def test_samples_that_do_not_belong_together_are_named(folder):
     at = header.split(",").index("time_s")
     spoilt = [",".join(f + " 1" if k == at and f else f for k, f in enumerate(line.split(","))) for line in lines]
     (folder / "cpu.samples.csv").write_text("\n".join([header, *spoilt, ""]))
-    with pytest.raises(report.rs.ResultsError, match=r"cpu.samples.csv:\d+: round, allocation, time_s do not hold"):
+    forget_hashes(folder)
+    with pytest.raises(report.rs.ResultsError, match=r"cpu.samples.csv:\d+: round, context, time_s do not hold"):
         report.make([folder])
+
+
+@pytest.mark.parametrize("name", ["nvidia-h100-claims", "nvidia-h100-exact", "nvidia-h200-exact"])
+def test_a_folder_without_an_experiments_rows_has_a_page_of_its_runs(name):
+    text, missing = report.make([RESULTS / name])
+    assert len(text) > 10_000 and len(missing) == 1 and "alone, no experiment's rows: the page has its machine" in missing[0]
 
 
 def test_the_same_folder_twice_is_one_and_names_tell_folders_apart(folder, tmp_path):

@@ -54,7 +54,7 @@ std::string place_in_memory(const Touch& t) {
   if (t.memory)
     return element(t) + " of " + std::to_string(t.memory->reach_bytes / t.size) + " elements " + which(*t.memory);
   return place_in_shared_memory(t.where) +
-         (t.owner == running ? "" : " of block " + std::to_string(t.owner->index) + " of the cluster");
+         (t.owner == running ? "" : " of block " + block_name(t.owner->index) + " of the cluster");
 }
 
 /// " (multiblock.cu:78)", or nothing.
@@ -85,7 +85,7 @@ Block* peer_at(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) 
     BlockState* const peer = mine.leader->members[rank];
     if (at - reinterpret_cast<std::uintptr_t>(peer->shared) >= shared_span) continue;
     const std::string what = verb(kind) + " " + std::to_string(size) + " bytes of the shared memory of block " +
-                             std::to_string(peer->index) + " of its cluster";
+                             block_name(peer->index) + " of its cluster";
     if (!mine.leader->has_met)
       stop_here(FaultKind::race, site_of(site),
                 what + ", which may not have begun: all its blocks have after the cluster's first barrier");
@@ -143,7 +143,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
               what + "of another thread's local variable: each thread has its own, at addresses that no other can use");
   if (const BlockState* const other = s.block_with_shared(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),
-              what + "of the shared memory of another block, number " + std::to_string(other->index) +
+              what + "of the shared memory of another block, number " + block_name(other->index) +
                   ": a block reaches its own alone");
   const Stray stray = describe_stray(at);
   if (stray.released) stop_here(FaultKind::use_after_free, site_of(site), what + "of " + stray.words);
@@ -269,9 +269,9 @@ bool of_two_sizes(const Accesses& atomic, const Touch& t) {
                                : "the host had not waited for that launch when it enqueued this one"));
   }
   if (a.serial != b.serial) {
-    const std::string block = "block " + std::to_string(scheduler().block_of(a.serial));
+    const std::string block = "block " + block_name(scheduler().block_of(a.serial));
     what +=
-        block + ", thread " + std::to_string(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
+        block + ", thread " + thread_name(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
     if (a.block_scope || (t.scope == Scope::block && t.kind != Access::read && t.kind != Access::write))
       what += "an atomic with block scope is none to another block";
     else if (of_two_sizes(a, t))

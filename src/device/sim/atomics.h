@@ -47,7 +47,7 @@ bool same_bits(T a, T b) {
 /// What a word holds now, for deciding whether an atomic is going to change it.
 template <class T>
 T glance(T* p, sim::Site site) {
-  sim::check_glance(p, sizeof(T), site);
+  sim::check_access(sim::Access::atomic_read, p, sizeof(T), site);
   return value_at<T>(p);
 }
 
@@ -58,10 +58,10 @@ enum class Changes { always, never, depends };
 template <Scope scope = Scope::gpu, class T, class F>
 T update(T* p, Changes changes, sim::Site site, F f, sim::Effect effect = sim::Effect::changes) {
   if (sim::left_out_atomic(site)) [[unlikely]] {
-    sim::check_plain(sim::Access::read, p, sizeof(T), site);
+    sim::check_access(sim::Access::read, p, sizeof(T), site);
     const T before = value_at<T>(p);
     sim::give_way();
-    sim::check_plain(sim::Access::write, p, sizeof(T), site);
+    sim::check_access(sim::Access::write, p, sizeof(T), site);
     put(p, f(before));
     return before;
   }

@@ -45,12 +45,39 @@ std::size_t resident_blocks(const Shape& s) {
   return blocks / s.cluster * s.cluster;
 }
 
+Shape shape_of(const std::array<std::size_t, 3>& blocks, const std::array<std::size_t, 3>& threads) {
+  const auto fitting = [](std::size_t n) { return static_cast<unsigned>(std::min<std::size_t>(n, ~0u)); };
+  const auto index = [&](const auto& n) { return Index{fitting(n[0]), fitting(n[1]), fitting(n[2])}; };
+  const auto product = [](const auto& n) {
+    std::size_t all = 1;
+    for (const std::size_t one : n)
+      if (__builtin_mul_overflow(all, one, &all)) return ~std::size_t{0};
+    return all;
+  };
+  return {.grid = product(blocks),
+          .block = fitting(product(threads)),
+          .blocks = index(blocks),
+          .threads = index(threads)};
+}
+
 void check_launch(const Shape& s, const std::string& kernel) {
   const auto refuse = [&](const std::string& why) { throw Fault(FaultKind::launch, kernel, 0, {}, "", 0, why); };
+  const auto words = [](std::size_t n, const Index& i) {
+    return is_flat(i) ? std::to_string(n)
+                      : std::to_string(i.x) + " x " + std::to_string(i.y) + " x " + std::to_string(i.z);
+  };
+  if (s.blocks.y > max_grid_yz || s.blocks.z > max_grid_yz)
+    refuse("a grid of " + words(s.grid, s.blocks) + " blocks; CUDA launches at most " + std::to_string(max_grid_yz) +
+           " in y and z");
   if (s.grid == 0 || s.grid > max_grid)
-    refuse("a grid of " + std::to_string(s.grid) + " blocks; CUDA launches 1 to " + std::to_string(max_grid));
+    refuse("a grid of " + words(s.grid, s.blocks) + " blocks; " +
+           (is_flat(s.blocks) || s.grid == 0 ? "CUDA" : "the simulated device") + " launches 1 to " +
+           std::to_string(max_grid));
+  if (s.threads.z > max_block_z)
+    refuse("blocks of " + words(s.block, s.threads) + " threads; CUDA launches at most " + std::to_string(max_block_z) +
+           " in z");
   if (s.block == 0 || s.block > max_threads_per_block)
-    refuse("blocks of " + std::to_string(s.block) + " threads; CUDA launches 1 to " +
+    refuse("blocks of " + words(s.block, s.threads) + " threads; CUDA launches 1 to " +
            std::to_string(max_threads_per_block));
   if (s.shared_bytes > shared_bytes_per_block)
     refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " +
@@ -61,8 +88,8 @@ void check_launch(const Shape& s, const std::string& kernel) {
              ") is too old for: where the plan is prepared, require_capability(gpu, 90)");
     if (s.cluster == 0 || s.cluster > max_cluster)
       refuse("clusters of " + std::to_string(s.cluster) + " blocks; CUDA launches 1 to " + std::to_string(max_cluster));
-    if (s.grid % s.cluster != 0)
-      refuse("a grid of " + std::to_string(s.grid) + " blocks, which is no multiple of its clusters' " +
+    if (s.blocks.x % s.cluster != 0)
+      refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is no multiple of its clusters' " +
              std::to_string(s.cluster));
     if (s.cooperative) refuse("a cooperative launch of clusters; launch_cooperative() takes none");
   }
