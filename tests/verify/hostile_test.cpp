@@ -486,6 +486,28 @@ TEST(Hostile, counts_bytes_in_too_narrow_a_type) {
   expect_rejected(of_bytes<int, int, long long>(Operation::wide_sum), "n=17039363 offset=1 largest");
 }
 
+/// What is lost in each addition goes to the next. Of infinities it is no number.
+__global__ void compensated_sums(const float* in, float* partials, std::size_t n) {
+  float sum = 0, lost = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
+       i += std::size_t{blockDim.x} * gridDim.x) {
+    const float x = in[i] - lost, next = sum + x;
+    lost = (next - sum) - x;
+    sum = next;
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+TEST(Hostile, takes_an_infinity_from_an_infinity) {
+  Variant v = variant("kahan", prepare<compensated_sums>);
+  expect_rejected(v, "got nan, want inf: an infinity was taken from an infinity", Tier::quick,
+                  [](const Case& c) { return c.dataset == "infinity" && c.problem.n > 1000; });
+  v.wrong_for = [](std::string_view dataset, const Settings&) {
+    return dataset == "infinity" ? std::string("an infinity spoils its correction") : std::string();
+  };
+  expect_sound(v);
+}
+
 // ---- which GPU it is
 
 /// A block adds up a partial result of each of its threads, and of no more.
@@ -809,9 +831,8 @@ __global__ void overlapping_by_one(const float* in, float* out, std::size_t n, f
 }
 TEST(Hostile, waits_for_the_previous_kernel_by_one_thread) {
   const auto of = [](auto prepare_one) {
-    return variant("overlaps", [=](const Problem& p, const DeviceInfo&) {
-      return prepare_one(p, How{.overlaps = true});
-    });
+    return variant("overlaps",
+                   [=](const Problem& p, const DeviceInfo&) { return prepare_one(p, How{.overlaps = true}); });
   };
   expect_sound(of(one_launch<overlapping_by_one<true>>));
   expect_rejected(of(one_launch<overlapping_by_one<false>>), "before wait_for_previous_kernel()", Tier::quick);
@@ -955,7 +976,8 @@ Variant exchanging() {
   return variant("exchanges", [](const Problem& p, const DeviceInfo&) {
     const Buffer<float> partials(grid);
     return plan_of(two_launches_info(p.n), [=, n = p.n](void* in, void* out, Stream stream) {
-      launch<block_sums>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in), partials.ptr(), n);
+      launch<block_sums>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in), partials.ptr(),
+                         n);
       launch<exchanges_its_result<dropped>>({1, 1, 0, stream}, static_cast<const float*>(partials.ptr()),
                                             static_cast<float*>(out), grid);
     });
@@ -1084,9 +1106,8 @@ TEST(Hostile, keeps_its_sums_in_a_variable) {
   expect_rejected(v, "of 5 elements of variable block_totals, which thread 0 of a launch of another stream ",
                   Tier::quick);
   // What a call leaves there to the next it declares.
-  Variant counts = variant("counter-variable", [](const Problem& p, const DeviceInfo&) {
-    return one_launch<counts_in_a_variable>(p, {});
-  });
+  Variant counts = variant("counter-variable",
+                           [](const Problem& p, const DeviceInfo&) { return one_launch<counts_in_a_variable>(p, {}); });
   expect_rejected(counts, "of variable blocks_done, which nobody has written since this call began", Tier::quick);
   counts.persistent_state = "the blocks that are done: zero between calls";
   expect_sound(counts, [](const Case& c) { return c.check != "two-plans"; });
@@ -1118,9 +1139,10 @@ TEST(Hostile, fills_the_gpu_and_waits_for_all_its_blocks) {
       info.longest_chain = ceil_div(n, blocks * 1024) + 10 + blocks;
       return plan_of(info, [=](void* in, void* out, Stream stream) {
         zero(arrived.ptr(), 1, stream);
-        (cooperative ? launch_cooperative<meets_by_hand> : launch<meets_by_hand>)(
-            {blocks, 1024, 1024 * sizeof(float), stream}, static_cast<const float*>(in), static_cast<float*>(out), n,
-            partials.ptr(), arrived.ptr());
+        (cooperative ? launch_cooperative<meets_by_hand>
+                     : launch<meets_by_hand>)({blocks, 1024, 1024 * sizeof(float), stream},
+                                              static_cast<const float*>(in), static_cast<float*>(out), n,
+                                              partials.ptr(), arrived.ptr());
       });
     });
   };

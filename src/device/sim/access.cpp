@@ -90,8 +90,9 @@ Block* peer_at(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) 
       stop_here(FaultKind::race, site_of(site),
                 what + ", which may not have begun: all its blocks have after the cluster's first barrier");
     if (peer->exited == peer->threads)
-      stop_here(FaultKind::use_after_free, site_of(site),
-                what + ", which has ended: let its threads wait at the cluster's barrier until no other block needs it");
+      stop_here(
+          FaultKind::use_after_free, site_of(site),
+          what + ", which has ended: let its threads wait at the cluster's barrier until no other block needs it");
     return peer;
   }
   return nullptr;
@@ -323,8 +324,8 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     unordered_store.touch = t;
     unordered_store.other = a;
     unordered_store.lanes = lanes;
-    unordered_store.at = t.memory ? reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(t.where))
-                                  : t.owner->shared + t.where;
+    unordered_store.at =
+        t.memory ? reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(t.where)) : t.owner->shared + t.where;
     std::memcpy(unordered_store.before.data(), unordered_store.at, t.size);
     if (unordered_store.same_line) together = lanes;
   };
@@ -417,10 +418,11 @@ void settle_unordered_store() {
   if (s.same_line && same_value) return;
   std::string advice;
   if (s.other.site == s.touch.site)
-    advice = same_value ? "; both store the same value, which CUDA promises to be right for lanes of one warp at one "
-                          "line alone: let one thread store it"
-                        : "; they store different values by one line, and any may stay: let one thread store it, or each "
-                          "in an element of its own";
+    advice = same_value
+                 ? "; both store the same value, which CUDA promises to be right for lanes of one warp at one "
+                   "line alone: let one thread store it"
+                 : "; they store different values by one line, and any may stay: let one thread store it, or each "
+                   "in an element of its own";
   else if (same_value || !s.touch.memory)
     advice = "; two lines store there: if they mean two arrays, these overlap";
   fail_race(s.other, s.lanes, "wrote", s.touch, now(), 0, advice);

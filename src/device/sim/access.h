@@ -182,7 +182,8 @@ inline void watch_spinning(std::uint64_t where) {
 
 [[gnu::always_inline]] inline void on_bounds(const Memory& m, std::uintptr_t at, Access kind, std::size_t size,
                                              SiteCode site) {
-  if (!in_reach) [[unlikely]] come_in_reach({kind, &m, at, size, site});
+  if (!in_reach) [[unlikely]]
+    come_in_reach({kind, &m, at, size, site});
   if (m.reach_bytes < size || at - m.reach > m.reach_bytes - size) [[unlikely]]
     fail_global({kind, &m, at, size, site});
 }
@@ -219,7 +220,8 @@ template <Access kind, std::size_t size>
 inline void on_shared(Block* owner, std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu) {
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
-    if (shared_layout.valid[w] != whole_word) [[unlikely]] fail_shared({kind, nullptr, offset, size, site, scope, owner});
+    if (shared_layout.valid[w] != whole_word) [[unlikely]]
+      fail_shared({kind, nullptr, offset, size, site, scope, owner});
     Record& r = owner->shared_records[w];
     if (!is_store(kind) && !by_cluster(r.writes) && !by_cluster(r.atomics)) [[unlikely]]
       fail_unwritten(&r, &owner->shared_reads[w], {kind, nullptr, offset, size, site, scope, owner});

@@ -66,8 +66,8 @@ T update(T* p, Changes changes, sim::Site site, F f, sim::Effect effect = sim::E
     return before;
   }
   const auto access = [&](sim::Effect what) {
-    return value_at<T>(sim::atomic_access(sim::Access::atomic_update, p, sizeof(T), sim::MemoryOrder::relaxed, scope,
-                                          site, what));
+    return value_at<T>(
+        sim::atomic_access(sim::Access::atomic_update, p, sizeof(T), sim::MemoryOrder::relaxed, scope, site, what));
   };
   if (changes == Changes::never) return access(sim::Effect::looks);
   const auto keeps = [&](T x) { return changes == Changes::depends && same_bits(f(x), x); };
@@ -157,7 +157,8 @@ T atomicXor(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
 
 template <OneOf<int, unsigned, unsigned long long, float> T>
 T atomicExch(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, Changes::depends, site, [value](T) { return value; }, sim::Effect::replaces);
+  return update(
+      p, Changes::depends, site, [value](T) { return value; }, sim::Effect::replaces);
 }
 
 template <OneOf<int, unsigned, unsigned long long> T>
@@ -174,19 +175,17 @@ T atomicCAS(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> value
   }
 }
 
-#define REDUCTIO_LOAD(name, order)                                                       \
-  template <Scope scope = Scope::gpu, class T>                                           \
-  std::remove_cv_t<T> name(T* p, sim::Site site = sim::here()) {                         \
-    return value_at<std::remove_cv_t<T>>(                                                \
-        sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), order, scope, site,   \
-                           sim::Effect::looks));                                         \
+#define REDUCTIO_LOAD(name, order)                                                                           \
+  template <Scope scope = Scope::gpu, class T>                                                               \
+  std::remove_cv_t<T> name(T* p, sim::Site site = sim::here()) {                                             \
+    return value_at<std::remove_cv_t<T>>(                                                                    \
+        sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), order, scope, site, sim::Effect::looks)); \
   }
-#define REDUCTIO_STORE(name, order)                                                         \
-  template <Scope scope = Scope::gpu, class T>                                              \
-  void name(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {            \
-    sim::atomic_access(sim::Access::atomic_store, p, sizeof(T), order, scope, site,         \
-                       sim::Effect::replaces);                                              \
-    put(p, value);                                                                          \
+#define REDUCTIO_STORE(name, order)                                                                         \
+  template <Scope scope = Scope::gpu, class T>                                                              \
+  void name(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {                            \
+    sim::atomic_access(sim::Access::atomic_store, p, sizeof(T), order, scope, site, sim::Effect::replaces); \
+    put(p, value);                                                                                          \
   }
 REDUCTIO_LOAD(load_relaxed, sim::MemoryOrder::relaxed)
 REDUCTIO_LOAD(load_acquire, sim::MemoryOrder::acquire)

@@ -54,12 +54,12 @@ struct BlockState : Block {
   std::vector<Accesses> waits;  ///< for the kernel before: where threads did first
   SplitWords split;             ///< of shared memory
   // Of its cluster; in a launch without clusters each block is one of its own.
-  BlockState* leader = this;          ///< the first that began, which has what follows
-  std::vector<BlockState*> members;   ///< by rank
-  unsigned ended = 0;                 ///< blocks
-  unsigned at_barrier = 0;            ///< threads
-  bool divergent_cluster = false;     ///< they have arrived at different barriers
-  bool has_met = false;               ///< at its barrier: all its blocks have begun
+  BlockState* leader = this;         ///< the first that began, which has what follows
+  std::vector<BlockState*> members;  ///< by rank
+  unsigned ended = 0;                ///< blocks
+  unsigned at_barrier = 0;           ///< threads
+  bool divergent_cluster = false;    ///< they have arrived at different barriers
+  bool has_met = false;              ///< at its barrier: all its blocks have begun
   Site cluster_barrier;
   unsigned slot = 0;
 

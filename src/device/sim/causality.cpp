@@ -191,8 +191,8 @@ void Causality::meet(const std::vector<BlockState*>& blocks) {
     Moment m{.serial = b->serial, .acquired = h.acquisitions.size()};
     m.epoch = m.barrier_epoch = m.warp_epoch = ++b->epoch;
     constexpr std::uint64_t nowhere = ~std::uint64_t{0};
-    Publication& p = publications_.emplace_back(
-        Publication{m, m, 0, nowhere, Scope::gpu, &chain, chain.publications.size()});
+    Publication& p =
+        publications_.emplace_back(Publication{m, m, 0, nowhere, Scope::gpu, &chain, chain.publications.size()});
     chain.publications.push_back(&p);
     h.publications.push_back(&p);
     h.by_chain[&chain].push_back(&p);
@@ -305,24 +305,26 @@ std::uint32_t Causality::unordered(const Moment& here, const Accesses& a, std::u
   BlockHistory* const mine = history(here.serial);
   if (!mine || mine->acquisitions.empty()) return a.lanes;
   // What a thread comes after once, it comes after for ever, and after all that was before it.
-  Known& known_now = mine->known[std::uint64_t{here.thread} << 37 | std::uint64_t{a.serial} << 5 |
-                                 a.thread / warp_size];
+  Known& known_now =
+      mine->known[std::uint64_t{here.thread} << 37 | std::uint64_t{a.serial} << 5 | a.thread / warp_size];
   const bool is_known = a.epoch <= known_now.epoch;
   Accesses left = a;
   if (is_known) left.lanes &= ~known_now.lanes;
   if (left.lanes) left.lanes = not_told(*mine, here, left, atomic_at);
   if (left.lanes) left.lanes = not_heard(here, left, atomic_at);
   if (!left.lanes && !atomic_at) {
-    if (!is_known) known_now = {a.epoch, a.lanes};
-    else if (a.epoch == known_now.epoch) known_now.lanes |= a.lanes;
+    if (!is_known)
+      known_now = {a.epoch, a.lanes};
+    else if (a.epoch == known_now.epoch)
+      known_now.lanes |= a.lanes;
   }
   return left.lanes;
 }
 
 /// How many of a block's publications in a chain are among the chain's first `count`.
 static std::size_t count_below(const auto& publications, std::size_t count) {
-  const auto end = std::partition_point(publications.begin(), publications.end(),
-                                        [&](const auto* p) { return p->index < count; });
+  const auto end =
+      std::partition_point(publications.begin(), publications.end(), [&](const auto* p) { return p->index < count; });
   return static_cast<std::size_t>(end - publications.begin());
 }
 
@@ -407,12 +409,12 @@ std::uint32_t Causality::not_heard(const Moment& here, const Accesses& a, std::u
 bool Causality::learnt_in_block(const Moment& here) const {
   const BlockHistory* const h = history(here.serial);
   return h && std::any_of(h->acquisitions.rbegin(), h->acquisitions.rend(), [&](const Acquisition& q) {
-    const auto in_chain = h->by_chain.find(q.chain);
-    return q.by == own && in_chain != h->by_chain.end() && here.ordered(q.event) &&
-           std::any_of(in_chain->second.begin(), in_chain->second.end(), [&](const Publication* p) {
-             return p->index < q.count && p->moment.serial && p->moment.thread != here.thread;
-           });
-  });
+           const auto in_chain = h->by_chain.find(q.chain);
+           return q.by == own && in_chain != h->by_chain.end() && here.ordered(q.event) &&
+                  std::any_of(in_chain->second.begin(), in_chain->second.end(), [&](const Publication* p) {
+                    return p->index < q.count && p->moment.serial && p->moment.thread != here.thread;
+                  });
+         });
 }
 
 std::string Causality::missing(const Moment& here, const Accesses& a, std::uint64_t atomic_at,
@@ -468,6 +470,17 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
         return "this block has passed no __threadfence() since it learnt of that" + at(l.site) +
                ": a block that reads what others stored needs a fence of its own after its atomic";
       }
+  // It may have read an atomic that came between, as a lock's.
+  for (const Publication* const p : theirs->publications) {
+    if (p->write.epoch <= a.epoch || known(*p, own, a, atomic_at)) continue;
+    const bool read = mine && std::any_of(mine->threads.begin(), mine->threads.end(), [&](const auto& of_thread) {
+                        const auto l = of_thread.second.looks.find(p->chain);
+                        return l != of_thread.second.looks.end() && l->second.read[1] > p->index;
+                      });
+    if (read)
+      return "thread " + thread_name(p->write.thread) + " of " + block +
+             " has passed no __threadfence() between that and its atomic" + at(p->site);
+  }
   return "no atomic or acquire of this block has read what " + block + " then published" + at(first.site);
 }
 
@@ -492,7 +505,7 @@ Touch touch_of(Access kind, const volatile void* p, std::size_t bytes, Site site
   if (offset < shared_span) return {kind, nullptr, offset, bytes, code_of(site), scope};
   if (Memory* const m = memory_at(at)) return {kind, m, at, bytes, code_of(site), scope};
   Block* const peer = peer_at(kind, at, bytes, code_of(site));  // it has passed the checks
-  return {kind,  nullptr, at - reinterpret_cast<std::uintptr_t>(peer->shared), bytes, code_of(site), scope, peer};
+  return {kind, nullptr, at - reinterpret_cast<std::uintptr_t>(peer->shared), bytes, code_of(site), scope, peer};
 }
 
 template <Access kind>
@@ -525,7 +538,8 @@ const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes
   settle();
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   const bool looks = effect == Effect::looks, stays = looks || effect == Effect::keeps, global = is_global(p);
-  if (stays) poll(at, looks, site);
+  if (stays)
+    poll(at, looks, site);
   else give_way();
   const void* const earlier = looks && global ? causality.earlier(at, bytes) : nullptr;
   const bool fills = kind == Access::atomic_update && effect == Effect::replaces && is_unset(p, bytes);

@@ -1,6 +1,7 @@
 #pragma once
-/// CUDA's cooperative groups on the simulated device, as far as reductions use them: the block, its cluster, the grid of
-/// a cooperative launch, tiles of at most a warp, and coalesced threads. Made of intrinsics.h, and checked as those are.
+/// CUDA's cooperative groups on the simulated device, as far as reductions use them: the block, its cluster, the grid
+/// of a cooperative launch, tiles of at most a warp, and coalesced threads. Made of intrinsics.h, and checked as those
+/// are.
 
 #include <functional>
 

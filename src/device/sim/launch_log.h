@@ -46,12 +46,16 @@ class LaunchLog {
       now.has_waited = true;  // it begins when all before it has ended
     } else {
       now.before = last->first;
-      if (last->has_waited) now.unfinished = last->unfinished;
-      else now.unfinished = {last->unfinished.to == last->before ? last->unfinished.from : last->before, last->first};
+      if (last->has_waited)
+        now.unfinished = last->unfinished;
+      else
+        now.unfinished = {last->unfinished.to == last->before ? last->unfinished.from : last->before, last->first};
     }
     if (!now.unfinished.empty()) from = std::min(from, now.unfinished.from);
-    if (last == last_.end()) last_.insert(last_.begin(), now);
-    else *last = now, std::swap(*last, last_.front());
+    if (last == last_.end())
+      last_.insert(last_.begin(), now);
+    else
+      *last = now, std::swap(*last, last_.front());
     return from;
   }
   /// That of the first block of another stream that nothing orders before the launch that runs, if there is one.

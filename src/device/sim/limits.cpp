@@ -13,8 +13,10 @@ namespace reductio::sim {
 namespace {
 
 constexpr std::size_t kib = 1024;
-constexpr Gpu known[] = {{"small", 6, 2048, 32, 228 * kib, 90},        {"sm-75", 6, 1024, 16, 64 * kib, 75},
-                         {"sm-86", 6, 1536, 16, 100 * kib, 86},        {"nvidia-h200", 132, 2048, 32, 228 * kib, 90},
+constexpr Gpu known[] = {{"small", 6, 2048, 32, 228 * kib, 90},
+                         {"sm-75", 6, 1024, 16, 64 * kib, 75},
+                         {"sm-86", 6, 1536, 16, 100 * kib, 86},
+                         {"nvidia-h200", 132, 2048, 32, 228 * kib, 90},
                          {"nvidia-b200", 148, 2048, 32, 228 * kib, 100}};
 const Gpu* now_like = known;  // under the device's lock, as launches are
 

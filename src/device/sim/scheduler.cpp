@@ -351,9 +351,9 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   at_grid_barrier_ = 0;
   last_step_ = steps_ + steps_limit;
   fruitless_polls_ = 0;
-  fruitless_limit_ = updates_per_poll * (fruitless_polls_limit + fruitless_polls_limit_per_thread *
-                                                                     std::min(resident_limit_, shape.grid) *
-                                                                     shape.block);
+  fruitless_limit_ =
+      updates_per_poll *
+      (fruitless_polls_limit + fruitless_polls_limit_per_thread * std::min(resident_limit_, shape.grid) * shape.block);
   blockDim = shape.threads;
   gridDim = shape.blocks;
   threadIdx = {};

@@ -135,9 +135,9 @@ class Scheduler {
   // Of all launches.
   Order order_ = Order::forward;
   std::uint64_t seed_ = 1, launches_ = 0;
-  std::string undefined_shuffles_, unset_exchanges_;     // since the last set_schedule(),
-  std::vector<Site> undefined_sites_, unset_sites_;      // one at each of these lines
-  std::uint64_t undefined_ = ~std::uint64_t{0};        // what undefined shuffles give
+  std::string undefined_shuffles_, unset_exchanges_;  // since the last set_schedule(),
+  std::vector<Site> undefined_sites_, unset_sites_;   // one at each of these lines
+  std::uint64_t undefined_ = ~std::uint64_t{0};       // what undefined shuffles give
   std::uint32_t serials_ = 0;
   LaunchLog log_;
   Fibers fibers_{&Scheduler::fiber_main};
@@ -164,7 +164,7 @@ class Scheduler {
   BlockState* starved_ = nullptr;  // that block, while it may not begin
   std::uint64_t looks_in_vain_ = 0;  // of the others meanwhile
   std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; they run when nothing else can
-  std::vector<Accesses> waits_;  // for the kernel before: the first of each block
+  std::vector<Accesses> waits_;                           // for the kernel before: the first of each block
   std::size_t at_grid_barrier_ = 0;
   Site grid_barrier_site_;
   bool grid_barrier_divergent_ = false;

@@ -151,7 +151,8 @@ bool another_stream_holds_kernels(const void* stream) {
     return &q != stream &&
            std::any_of(q.work.begin(), q.work.end(), [](const Item& i) { return i.kind == Kind::kernel; });
   };
-  return holds(s.standard) || std::any_of(s.created.begin(), s.created.end(), [&](const Queue* q) { return holds(*q); });
+  return holds(s.standard) ||
+         std::any_of(s.created.begin(), s.created.end(), [&](const Queue* q) { return holds(*q); });
 }
 
 bool default_stream_holds_work() {
@@ -166,13 +167,15 @@ void enqueue_kernel(Stream s, const Shape& shape, KernelCode code, const std::ty
   } catch (const Fault&) {
     check_launch(shape, readable(type));
   }
-  enqueue(s, [shape, code = std::move(code), &type] { run_grid(shape, code, readable(type), under_way); }, Kind::kernel);
+  enqueue(
+      s, [shape, code = std::move(code), &type] { run_grid(shape, code, readable(type), under_way); }, Kind::kernel);
   const DeviceLock lock;
   if (watched && watched->first_launch.grid == 0) watched->first_launch = shape;
 }
 
 void enqueue_forgetting(Stream s, PlanId plan) {
-  enqueue(s, [=] { forget_now(plan); }, Kind::ours);
+  enqueue(
+      s, [=] { forget_now(plan); }, Kind::ours);
 }
 
 void enqueue_fill(Stream s, void* dst, unsigned char byte, std::size_t bytes) {

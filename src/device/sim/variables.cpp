@@ -35,7 +35,7 @@ struct Touched {
 struct Variables {
   std::vector<ListedVariable> all;  ///< by address
   std::uintptr_t begin = 0, end = 0;
-  std::vector<Touched*> touched;   ///< by place in `all`; null: none has
+  std::vector<Touched*> touched;  ///< by place in `all`; null: none has
   std::deque<Touched> kept;
 
   Variables() : all(__start_reductio_variables, __stop_reductio_variables), touched(all.size()) {

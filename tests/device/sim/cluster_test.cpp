@@ -35,8 +35,10 @@ __global__ void adds_up(unsigned* out, Steps steps) {
   __shared__ unsigned mine[64];
   const cg::cluster_group cluster = cg::this_cluster();
   if (steps.ordered) mine[threadIdx.x] = blockIdx.x + 1;
-  if (steps.meets_first) cluster.sync();
-  else __syncthreads();
+  if (steps.meets_first)
+    cluster.sync();
+  else
+    __syncthreads();
   if (!steps.ordered) mine[threadIdx.x] = blockIdx.x + 1;
   if (cluster.block_rank() == 0) {
     unsigned sum = 0;
@@ -99,8 +101,10 @@ __global__ void passes_on(unsigned* out, unsigned synced, unsigned by_bytes) {
   cluster.sync();
   const unsigned next = (cluster.block_rank() + 1) % cluster.num_blocks();
   unsigned* const theirs = cluster.map_shared_rank(box, static_cast<int>(next));
-  if (by_bytes) reinterpret_cast<unsigned char*>(theirs + threadIdx.x)[0] = static_cast<unsigned char>(blockIdx.x + 1);
-  else atomicAdd(theirs + threadIdx.x, blockIdx.x + 1);
+  if (by_bytes)
+    reinterpret_cast<unsigned char*>(theirs + threadIdx.x)[0] = static_cast<unsigned char>(blockIdx.x + 1);
+  else
+    atomicAdd(theirs + threadIdx.x, blockIdx.x + 1);
   if (synced) cluster.sync();
   out[blockIdx.x * blockDim.x + threadIdx.x] = box[31 - threadIdx.x];
   cluster.sync();
@@ -147,8 +151,10 @@ __global__ void waits_alone() {
   if (cg::this_cluster().block_rank() == 0 || threadIdx.x == 0) cg::this_cluster().sync();
 }
 __global__ void waits_at_two_places() {
-  if (cg::this_cluster().block_rank() == 0) cg::this_cluster().sync();
-  else cg::this_cluster().sync();
+  if (cg::this_cluster().block_rank() == 0)
+    cg::this_cluster().sync();
+  else
+    cg::this_cluster().sync();
 }
 __global__ void asks_too_far(unsigned* out) {
   __shared__ unsigned mine;

@@ -756,6 +756,42 @@ TEST_P(SimOrder, ALockWithoutFencesOrdersNothing) {
   }
 }
 
+/// Block 0 gives the lock back without a fence; block 1 has it then, and reads what block 0 wrote when that has had it
+/// once more, with a fence.
+__global__ void gives_back_too_early(unsigned* lock, unsigned* turn, unsigned* data, unsigned* out) {
+  const auto take = [&] {
+    while (atomicExch(lock, 1u) != 0) {
+    }
+    __threadfence();
+  };
+  const auto wait_for_turn = [&](unsigned n) {
+    while (load_relaxed(turn) != n) {
+    }
+  };
+  if (blockIdx.x == 1) wait_for_turn(1);
+  take();
+  if (blockIdx.x == 0) data[0] = 1;
+  atomicExch(lock, 0u);
+  store_relaxed(turn, blockIdx.x + 1);
+  if (blockIdx.x == 0) {
+    wait_for_turn(2);
+    take();
+    __threadfence();
+    atomicExch(lock, 0u);
+    store_relaxed(turn, 3u);
+  } else {
+    wait_for_turn(3);
+    out[0] = data[0];
+  }
+}
+TEST_P(SimOrder, WhatIsMissingAtALockIsTheFenceBeforeItIsGivenBack) {
+  const auto words = zeros<unsigned>(4);
+  const Fault f =
+      fault_of<gives_back_too_early>(2, 1, 0, words.ptr(), words.ptr() + 1, words.ptr() + 2, words.ptr() + 3);
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  EXPECT_TRUE(says(f, "thread 0 of block 0 has passed no __threadfence() between that and its atomic")) << f.what();
+}
+
 __global__ void exchanges(unsigned* p, unsigned* old, unsigned dropped) {
   const unsigned was = atomicExch(p, 7u);
   if (!dropped) old[0] = was;

@@ -379,7 +379,8 @@ TEST_P(SimPointers, PointersInAStructThatAreNone) {
   for (const unsigned* const p : {static_cast<const unsigned*>(heap.get()), static_cast<const unsigned*>(local.data()),
                                   of_the_program, static_cast<const unsigned*>(of_the_device)})
     for (const bool spans : {false, true}) {
-      const Fault f = fault_of<reads_by_struct>(1, 32, 0, spans ? Pointers{nullptr, {p, 4}} : Pointers{p, {}}, out.ptr());
+      const Fault f =
+          fault_of<reads_by_struct>(1, 32, 0, spans ? Pointers{nullptr, {p, 4}} : Pointers{p, {}}, out.ptr());
       EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
       EXPECT_TRUE(says(f, "reads 4 bytes that are no memory of the device")) << f.what();
     }

@@ -269,8 +269,9 @@ TEST_F(TwoSimStreams, AreNotKeptByAKernelThatReturnsWithoutWaiting) {
   };
   const std::string why = three([&] { launch<nothing>(overlapping(a)); });
   EXPECT_NE(why.find("which thread 0 of an earlier launch wrote"), std::string::npos) << why;
-  EXPECT_NE(why.find("a kernel between them has ended without wait_for_previous_kernel(), so that launch may still run"),
-            std::string::npos)
+  EXPECT_NE(
+      why.find("a kernel between them has ended without wait_for_previous_kernel(), so that launch may still run"),
+      std::string::npos)
       << why;
   EXPECT_EQ(three([&] { launch<waits_and_stores>(overlapping(a), both.ptr()); }), "");
   EXPECT_EQ(three([&] { launch<nothing>({1, 32, 0, a}); }), "") << "it begins when all before it has ended";
