@@ -245,6 +245,7 @@ ActsAs::~ActsAs() {
 }
 
 PlanId acting_plan() { return allocates; }
+PlanId working_plan() { return works; }
 
 WorksAs::WorksAs(PlanId plan) : before_(std::exchange(works, plan)) {}
 WorksAs::~WorksAs() { works = before_; }
@@ -311,7 +312,7 @@ void forget_now(PlanId plan) {
     std::memset(m->written, 0, words(*m));
     m->forgotten = true;
   }
-  forget_variables();
+  forget_variables(plan);
 }
 
 void protect_input(const void* p) {

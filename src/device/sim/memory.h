@@ -95,8 +95,8 @@ inline Memory* memory_at(std::uintptr_t at) {
   Memory* const m = owner_of(at);
   return m ? m : variable_at(at);
 }
-/// What is in their words that kernels have written is as if nobody had written it.
-void forget_variables();
+/// A call of the plan begins, for which what kernels have written there is as if nobody had written it.
+void forget_variables(PlanId);
 /// They are as when the program began: on a GPU a fault ends the context.
 void restore_variables();
 
@@ -121,6 +121,8 @@ void make_reads(Memory&);
 
 /// The plan that enqueues (ActsAs); 0: none.
 PlanId acting_plan();
+/// The plan whose work runs (WorksAs); 0: none.
+PlanId working_plan();
 /// While one lives, that plan's work runs.
 class WorksAs {
  public:

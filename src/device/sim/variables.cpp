@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "device/sim/kernel_name.h"
@@ -31,12 +32,15 @@ struct Touched {
   Memory memory;
   std::string name;
   std::vector<std::byte> initial;
+  std::uint64_t call = 0;  ///< the last that has forgotten it
 };
 struct Variables {
   std::vector<ListedVariable> all;  ///< by address
   std::uintptr_t begin = 0, end = 0;
   std::vector<Touched*> touched;  ///< by place in `all`; null: none has
   std::deque<Touched> kept;
+  std::unordered_map<PlanId, std::uint64_t> calls;  ///< of plans that forget: the number of the last
+  std::uint64_t n_calls = 0;
 
   Variables() : all(__start_reductio_variables, __stop_reductio_variables), touched(all.size()) {
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -75,6 +79,16 @@ Touched& touch(Variables& v, const ListedVariable& n) {
   return t;
 }
 
+void forget(Memory& m) {
+  m.forgotten = true;
+  for (std::size_t w = 0; m.records && w < words(m); ++w) {
+    if (m.records[w].writes.serial == 0 && m.records[w].atomics.serial == 0) continue;
+    m.written[w] = 0;
+    const std::uintptr_t from = std::max(m.begin + w * word_bytes, m.reach), to = m.begin + (w + 1) * word_bytes;
+    std::memset(reinterpret_cast<void*>(from), 0xFF, std::min(to, m.end) - from);
+  }
+}
+
 }  // namespace
 
 Memory* variable_at(std::uintptr_t at) {
@@ -83,6 +97,11 @@ Memory* variable_at(std::uintptr_t at) {
   if (!n || n->constant || is_parameters_target(at)) return nullptr;
   Touched*& t = v.touched[static_cast<std::size_t>(n - v.all.data())];
   if (!t) t = &touch(v, *n);
+  // Others' variables stay as they are: a plan forgets what it touches.
+  if (const auto call = v.calls.find(working_plan()); call != v.calls.end() && call->second != t->call) {
+    forget(t->memory);
+    t->call = call->second;
+  }
   return &t->memory;
 }
 
@@ -99,19 +118,7 @@ bool is_parameters_target(std::uintptr_t at) {
   return false;
 }
 
-void forget_variables() {
-  for (Touched& t : variables().kept) {
-    Memory& m = t.memory;
-    if (!m.records) continue;
-    for (std::size_t w = 0; w < words(m); ++w) {
-      if (m.records[w].writes.serial == 0 && m.records[w].atomics.serial == 0) continue;
-      m.written[w] = 0;
-      const std::uintptr_t from = std::max(m.begin + w * word_bytes, m.reach), to = m.begin + (w + 1) * word_bytes;
-      std::memset(reinterpret_cast<void*>(from), 0xFF, std::min(to, m.end) - from);
-    }
-    m.forgotten = true;
-  }
-}
+void forget_variables(PlanId plan) { variables().calls[plan] = ++variables().n_calls; }
 
 void restore_variables() {
   for (Touched& t : variables().kept) {
