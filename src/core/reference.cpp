@@ -212,7 +212,11 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
                   : std::isnan(got) || std::isnan(want.value) ? std::numeric_limits<double>::quiet_NaN()
                                                               : std::numeric_limits<double>::infinity();
     if (same && std::isnan(got)) c.abs_error = std::numeric_limits<double>::quiet_NaN();
-    return finish(same, "");
+    return finish(same, std::isnan(got) && std::isinf(want.value)
+                            ? ": an infinity was taken from an infinity, or multiplied by zero. A compensated sum does "
+                              "so: let it leave out its correction where the sum is infinite, or declare the dataset "
+                              "(wrong_for)"
+                            : "");
   }
 
   c.abs_error = std::abs((got - want.value) - want.residual);

@@ -1,9 +1,10 @@
 #pragma once
-/// CUDA's cooperative groups, for both devices: this_thread_block, this_grid, tiled_partition<N> of the block or of a
-/// tile, with N up to 32, coalesced_threads, which promises the caller's thread alone, and their sync, thread_rank,
-/// num_threads, size; a tile's meta_group_rank, meta_group_size, shfl, shfl_down, shfl_up, shfl_xor, any, all, ballot,
-/// match_any, match_all; reduce(tile, value, plus, less, greater, bit_and, bit_or or bit_xor). Apart from
-/// device/kernel.h, because CUDA's headers for them take nvcc some seconds.
+/// CUDA's cooperative groups, for both devices: this_thread_block, this_grid, this_cluster (block_rank, num_blocks,
+/// map_shared_rank; its sync alone, no arrival apart from the wait), tiled_partition<N> of the block or of a tile, with
+/// N up to 32, coalesced_threads, which promises the caller's thread alone, and their sync, thread_rank, num_threads,
+/// size; a tile's meta_group_rank, meta_group_size, shfl, shfl_down, shfl_up, shfl_xor, any, all, ballot, match_any,
+/// match_all; reduce(tile, value, plus, less, greater, bit_and, bit_or or bit_xor). Apart from device/kernel.h, because
+/// CUDA's headers for them take nvcc some seconds.
 
 #include "device/kernel.h"
 

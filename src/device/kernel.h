@@ -101,7 +101,8 @@ struct Launch {
   Extent<unsigned> block;
   Count<std::size_t> shared_bytes;
   void* stream;
-  unsigned cluster = 1;   ///< blocks of a thread block cluster; more than 1 on CUDA alone, from compute capability 9.0
+  unsigned cluster = 1;  ///< blocks of a thread block cluster, which the grid is whole ones of; more than 1 from
+                         ///< compute capability 9.0 (device/cooperative_groups.h has this_cluster())
   /// The launch may begin while the kernel before it in its stream still runs, so the kernel calls
   /// wait_for_previous_kernel() before it touches memory. CUDA alone, from 9.0: programmatic dependent launch.
   bool overlaps = false;

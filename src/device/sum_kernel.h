@@ -68,6 +68,8 @@ struct SumShape {
   std::function<std::size_t(std::size_t n, std::size_t grid, unsigned block)> longest_chain{};
   /// Replaces blocks_per_sm: how many blocks, if no setting says it.
   std::function<std::size_t(std::size_t n, unsigned block, const DeviceInfo&)> grid{};
+  /// As Variant::wrong_for: data that it is known to add up wrongly, as a compensated sum does infinities.
+  std::function<std::string(std::string_view dataset, const Settings&)> wrong_for{};
   /// For a kernel with the setting `index`: the type that its document has (core/loop_index.h).
   std::string document_index{};
 };
@@ -261,7 +263,8 @@ Register sum_kernel(const std::string& id, const SumShape& shape, Kernel kernel,
             .types = shape.types,
             .tunables = shape.tunables,
             .determinism = shape.determinism,
-            .cuda_only = shape.cuda_only};
+            .cuda_only = shape.cuda_only,
+            .wrong_for = shape.wrong_for};
   if (v.how.grid.empty()) v.how.grid = in_words(shape.finish);
   if (shape.resets_counter) v.persistent_state = "the blocks that have arrived: zero between calls";
   if constexpr (std::is_pointer_v<Kernel>)

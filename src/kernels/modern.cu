@@ -11,7 +11,7 @@
 ///   modern/fan-in           one block waits for the sums of the others, which say themselves that they are there
 ///   modern/packed-atomic    one atomic adds a sum and counts its block (i32)
 ///
-/// cuda_only/modern_cuda.cu goes on with what the simulated device does not have: clusters and bulk copies.
+/// cuda_only/modern_cuda.cu goes on with what compute capability 9.0 brought: clusters and bulk copies.
 ///
 ///   shuffle --> vector-loads --> loads-in-flight --> cooperative --> fan-in
 ///      '--> warp-reduce                 |----------> packed-atomic, cluster

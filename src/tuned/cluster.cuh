@@ -1,6 +1,6 @@
 #pragma once
 /// tuned's finish for small inputs: the blocks form one thread block cluster, and each warp sends its sum into the
-/// first block's shared memory. From compute capability 9.0. The simulated device has no clusters, so only GPUs check
+/// first block's shared memory. From compute capability 9.0. It is inline PTX, so only GPUs check
 /// this: exact references, memcheck, racecheck, synccheck.
 ///
 /// The first block initialises its barrier with the bytes it expects. All blocks then meet (they arrive before reading

@@ -169,7 +169,7 @@ class Reduction {
         shape.cluster = shape_.grid;
         return device::launch<reduce_in_cluster<In, Acc, Operation>>(shape, share, result);
 #else
-        return;  // launch_shape() chooses it from compute capability 9.0 on, which no simulated device has
+        return;  // launch_shape() chooses it where Gpu::most_cluster_blocks is not 0: it is inline PTX
 #endif
     }
   }

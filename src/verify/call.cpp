@@ -208,8 +208,7 @@ std::string CaseCall::settle(bool is_first) {
   const bool untouched = on_device && all_poisoned(in_output.data(), p.result_bytes());
   if (why.empty() && untouched && is_floating(unchanged.type)) why = "got nan, which is right by chance alone";
   if (why.empty()) return input_unchanged();
-  if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
-    return why + "; " + undefined;
+  if (const std::string undefined = undefined_values(); !undefined.empty()) return why + "; " + undefined;
   why += check.about_change;
   if (check.right_before) return why;
   if (untouched) why = "the output was not written, or with what stood there before the call: " + why;
@@ -221,6 +220,34 @@ std::string CaseCall::settle(bool is_first) {
 bool CaseCall::is_nan() const {
   const Reference& want = reference_for(case_.problem.operation, input_).reference();
   return is_floating(want.type) && std::isnan(want.value);
+}
+
+/// What of undefined values may explain a wrong result: kernels may drop them.
+std::string CaseCall::undefined_values() {
+  if (!on_sim()) return {};
+  std::string shuffles = sim::undefined_shuffles();
+  const std::string exchanges = sim::unset_exchanges();
+  if (!shuffles.empty() && drops_undefined_shuffles()) shuffles.clear();
+  return shuffles + (shuffles.empty() || exchanges.empty() ? "" : "; ") + exchanges;
+}
+
+/// Whether a wrong result is the same whatever those shuffles give: a number although they give NaN, or the same
+/// integer when they give others.
+bool CaseCall::drops_undefined_shuffles() {
+  const Problem& p = case_.problem;
+  if (const ElementType type = p.accumulator(); is_floating(type))
+    return p.operation != Operation::moments && !std::isnan(floating_result(result_.data(), type));
+  if (!can_be_launched_again()) return false;
+  const sim::OtherUndefined others;
+  Result again{};
+  try {
+    enqueue_again(*this);
+    bench_.backend.synchronize(stream_);
+    output_.read(again.data(), stream_);
+  } catch (const DeviceError&) {
+    return false;
+  }
+  return again == result_;
 }
 
 double CaseCall::relative_error() const {

@@ -126,6 +126,8 @@ class CaseCall {
   std::string not_as_declared(const Check&) const;
   std::string workspace_intact() const;
   std::string written_later(const Result& then) const;
+  std::string undefined_values();
+  bool drops_undefined_shuffles();
   std::string input_unchanged();
   void put_input();
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "device/backend.h"
+#include "device/cooperative_groups.h"
 #include "device/device.h"
 #include "tests/sanitized.h"
 #include "verify/verify.h"
@@ -600,6 +601,28 @@ TEST(Hostile, counts_bytes_in_too_narrow_a_type) {
   expect_rejected(of_bytes<int, int, long long>(Operation::wide_sum), "n=17039363 offset=1 largest");
 }
 
+/// What is lost in each addition goes to the next. Of infinities it is no number.
+__global__ void compensated_sums(const float* in, float* partials, std::size_t n) {
+  float sum = 0, lost = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
+       i += std::size_t{blockDim.x} * gridDim.x) {
+    const float x = in[i] - lost, next = sum + x;
+    lost = (next - sum) - x;
+    sum = next;
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+TEST(Hostile, takes_an_infinity_from_an_infinity) {
+  Variant v = variant("kahan", prepare<compensated_sums>);
+  expect_rejected(v, "got nan, want inf: an infinity was taken from an infinity", Tier::quick,
+                  [](const Case& c) { return c.dataset == "infinity" && c.problem.n > 1000; });
+  v.wrong_for = [](std::string_view dataset, const Settings&) {
+    return dataset == "infinity" ? std::string("an infinity spoils its correction") : std::string();
+  };
+  expect_sound(v);
+}
+
 // ---- which GPU it is
 
 /// A block adds up a partial result of each of its threads, and of no more.
@@ -948,6 +971,336 @@ TEST(Hostile, touches_memory_before_the_previous_kernel_is_done) {
   };
   expect_sound(of(one_launch<overlapping<false>>));
   expect_rejected(of(one_launch<overlapping<true>>), "before wait_for_previous_kernel()", Tier::quick);
+}
+
+/// One thread waits for the block.
+template <bool synced>
+__global__ void overlapping_by_one(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived) {
+  if (threadIdx.x == 0) wait_for_previous_kernel();
+  if (synced) __syncthreads();
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x == 0) finish_as_last(sum, out, partials, arrived);
+}
+TEST(Hostile, waits_for_the_previous_kernel_by_one_thread) {
+  const auto of = [](auto prepare_one) {
+    return variant("overlaps",
+                   [=](const Problem& p, const DeviceInfo&) { return prepare_one(p, How{.overlaps = true}); });
+  };
+  expect_sound(of(one_launch<overlapping_by_one<true>>));
+  expect_rejected(of(one_launch<overlapping_by_one<false>>), "before wait_for_previous_kernel()", Tier::quick);
+}
+
+__global__ void waits_and_sums(const float* in, float* partials, std::size_t n) {
+  wait_for_previous_kernel();
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+__global__ void returns_at_once() {}
+__global__ void waits_at_once() { wait_for_previous_kernel(); }
+template <Cache cache>
+__global__ void waits_and_adds(const float* partials, float* out, std::size_t count) {
+  wait_for_previous_kernel();
+  float sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += cache == Cache::plain ? partials[i] : __ldg(partials + i);
+  out[0] = sum;
+}
+/// Each launch may begin while the one before runs.
+template <auto between, Cache cache>
+Variant three_overlapping() {
+  return variant("three-overlapping", [](const Problem& p, const DeviceInfo&) {
+    const Buffer<float> partials(grid);
+    return plan_of(two_launches_info(p.n), [=, n = p.n](void* in, void* out, Stream stream) {
+      const auto shape = [&](std::size_t blocks, unsigned threads) {
+        Launch l{blocks, threads, threads * sizeof(float), stream};
+        l.overlaps = true;
+        return l;
+      };
+      launch<waits_and_sums>(shape(grid, block), static_cast<const float*>(in), partials.ptr(), n);
+      if constexpr (between != nullptr) launch<between>(shape(1, 1));
+      launch<waits_and_adds<cache>>(shape(1, 1), static_cast<const float*>(partials.ptr()), static_cast<float*>(out),
+                                    grid);
+    });
+  });
+}
+constexpr void (*none)() = nullptr;
+TEST(Hostile, relies_on_a_kernel_that_has_not_waited) {
+  expect_sound(three_overlapping<&waits_at_once, Cache::plain>());
+  expect_rejected(three_overlapping<&returns_at_once, Cache::plain>(), "has ended without wait_for_previous_kernel()",
+                  Tier::quick);
+}
+TEST(Hostile, reads_through_the_read_only_cache_what_an_overlapped_kernel_wrote) {
+  expect_sound(three_overlapping<none, Cache::plain>());
+  expect_rejected(three_overlapping<none, Cache::read_only>(), "may still run when this launch begins", Tier::quick);
+}
+
+// ---- locks, and words that nobody has set
+
+/// Blocks add to the result one after the other; a lock says whose turn it is.
+template <bool fenced>
+__global__ void adds_under_a_lock(const float* in, float* out, std::size_t n, float*, unsigned* lock) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  while (atomicExch(lock, 1u) != 0) {
+  }
+  if (fenced) __threadfence();
+  out[0] += sum;
+  if (fenced) __threadfence();
+  atomicExch(lock, 0u);
+}
+template <auto kernel>
+Variant into_a_zeroed_result(const char* name) {
+  Variant v = variant(name, [](const Problem& p, const DeviceInfo&) {
+    const Buffer<float> partials(grid);
+    const Buffer<unsigned> words(1);
+    return plan_of(info_for(p.n, partials.bytes() + words.bytes()), [=, n = p.n](void* in, void* out, Stream stream) {
+      zero(words.ptr(), 1, stream);
+      zero(static_cast<float*>(out), 1, stream);
+      launch<kernel>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                     static_cast<float*>(out), n, partials.ptr(), words.ptr());
+    });
+  });
+  v.determinism = Determinism::none;
+  return v;
+}
+TEST(Hostile, adds_under_a_lock_of_exchanges) {
+  expect_sound(into_a_zeroed_result<adds_under_a_lock<true>>("lock"));
+  expect_rejected(into_a_zeroed_result<adds_under_a_lock<false>>("lock-without-fences"),
+                  "has passed no __threadfence() between that and its atomic", Tier::quick);
+}
+
+/// Who exchanges its tile's flag first adds the tile up; or who loads it and then stores.
+template <bool exchanges>
+__global__ void claims_tiles(const float* in, float* out, std::size_t n, float*, unsigned* claimed) {
+  __shared__ unsigned mine[1];
+  float sum = 0;
+  const std::size_t tiles = (n + claimed_tile - 1) / claimed_tile;
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    if (threadIdx.x == 0) {
+      if (exchanges) {
+        mine[0] = atomicExch(claimed + tile, 1u) == 0;
+      } else {
+        mine[0] = load_relaxed(claimed + tile) == 0;
+        store_relaxed(claimed + tile, 1u);
+      }
+    }
+    __syncthreads();
+    const bool take = mine[0] != 0;
+    __syncthreads();
+    if (!take) continue;
+    for (std::size_t i = tile * claimed_tile + threadIdx.x; i < n && i < (tile + 1) * claimed_tile; i += blockDim.x)
+      sum += in[i];
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) atomicAdd(out, sum);
+}
+template <bool exchanges>
+Variant claiming() {
+  Variant v = variant("claims", [](const Problem& p, const DeviceInfo&) {
+    const Buffer<unsigned> claimed(ceil_div(p.n, claimed_tile));
+    PlanInfo info = info_for(p.n, claimed.bytes());
+    info.longest_chain = ceil_div(p.n, block) + 6 + grid;
+    info.flushes_subnormals = true;
+    return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
+      zero(claimed.ptr(), claimed.size(), stream);
+      zero(static_cast<float*>(out), 1, stream);
+      launch<claims_tiles<exchanges>>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                                      static_cast<float*>(out), n, static_cast<float*>(nullptr), claimed.ptr());
+    });
+  });
+  v.determinism = Determinism::none;
+  return v;
+}
+TEST(Hostile, claims_tiles_by_exchanges) {
+  expect_sound(claiming<true>());
+  expect_rejected(claiming<false>(), "got ");
+}
+
+/// The result is exchanged into memory that nobody has set: what was there is dropped, or added.
+template <bool dropped>
+__global__ void exchanges_its_result(const float* partials, float* out, std::size_t count) {
+  float sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += partials[i];
+  const float was = atomicExch(out, sum);
+  if (!dropped) out[0] = sum + was;
+}
+template <bool dropped>
+Variant exchanging() {
+  return variant("exchanges", [](const Problem& p, const DeviceInfo&) {
+    const Buffer<float> partials(grid);
+    return plan_of(two_launches_info(p.n), [=, n = p.n](void* in, void* out, Stream stream) {
+      launch<block_sums>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in), partials.ptr(),
+                         n);
+      launch<exchanges_its_result<dropped>>({1, 1, 0, stream}, static_cast<const float*>(partials.ptr()),
+                                            static_cast<float*>(out), grid);
+    });
+  });
+}
+TEST(Hostile, exchanges_its_result_into_memory_that_is_not_set) {
+  expect_sound(exchanging<true>());
+  expect_rejected(exchanging<false>(), "meets a word that nobody has written", Tier::quick);
+}
+
+// ---- flags
+
+/// Block b + 1 waits for block b's flag, adds its own sums to those of block b, tile by tile: a pipeline.
+template <bool fenced>
+__global__ void pipeline(const float* in, float* out, std::size_t n, float* sums, unsigned* flags) {
+  constexpr std::size_t share = 256;
+  const std::size_t tiles = (n + share - 1) / share;
+  for (std::size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const std::size_t i = tile * share + threadIdx.x;
+    float sum = 0;
+    for (std::size_t k = i; k < n && k < (tile + 1) * share; k += blockDim.x) sum += in[k];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) {
+      if (tile > 0) {
+        while (load_relaxed(flags + tile - 1) == 0) {
+        }
+        if (fenced) __threadfence();
+        sum += sums[tile - 1];
+      }
+      sums[tile] = sum;
+      __threadfence();
+      store_relaxed(flags + tile, 1u);
+      if (tile == tiles - 1) out[0] = sum;
+    }
+    __syncthreads();
+  }
+  if (tiles == 0 && blockIdx.x == 0 && threadIdx.x == 0) out[0] = 0;
+}
+template <bool fenced>
+Variant pipelined() {
+  return variant("pipeline", [](const Problem& p, const DeviceInfo&) {
+    const std::size_t n = p.n, tiles = ceil_div(n, 256);
+    const Buffer<float> sums(tiles);
+    const Buffer<unsigned> flags(tiles);
+    PlanInfo info = info_for(n, sums.bytes() + flags.bytes());
+    info.longest_chain = 4 + 6 + tiles;
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      zero(flags.ptr(), flags.size(), stream);
+      launch<pipeline<fenced>>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                               static_cast<float*>(out), n, sums.ptr(), flags.ptr());
+    });
+  });
+}
+TEST(Hostile, passes_sums_on_by_flags) {
+  expect_sound(pipelined<true>());
+  expect_rejected(pipelined<false>(), "has passed no __threadfence() since it learnt of that", Tier::quick);
+}
+
+// ---- clusters, variables and other places
+
+enum class Left { nothing, first_barrier, last_barrier };
+/// The first block of each cluster adds up what the others have in shared memory.
+template <Left left>
+__global__ void cluster_sums(const float* in, float* partials, std::size_t n) {
+  namespace cg = cooperative_groups;
+  __shared__ float mine[1];
+  const auto cluster = cg::this_cluster();
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x == 0) mine[0] = sum;
+  if (left != Left::first_barrier) cluster.sync();
+  if (cluster.block_rank() == 0 && threadIdx.x == 0) {
+    float total = 0;
+    for (unsigned r = 0; r < cluster.num_blocks(); ++r) total += cluster.map_shared_rank(mine, static_cast<int>(r))[0];
+    partials[blockIdx.x / cluster.num_blocks()] = total;
+  }
+  if (left != Left::last_barrier) cluster.sync();
+}
+template <Left left>
+Variant in_clusters(std::size_t blocks) {
+  return variant("clusters", [=](const Problem& p, const DeviceInfo& gpu) {
+    require_capability(gpu, 90);
+    constexpr unsigned cluster = 4;
+    const std::size_t n = p.n, clusters = blocks / cluster;
+    const Buffer<float> partials(clusters);
+    PlanInfo info = info_for(n, partials.bytes());
+    info.grid_blocks = blocks;
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      launch<cluster_sums<left>>({blocks, block, block * sizeof(float), stream, cluster}, static_cast<const float*>(in),
+                                 partials.ptr(), n);
+      launch<add_partials>({1, 1, 0, stream}, static_cast<const float*>(partials.ptr()), static_cast<float*>(out),
+                           clusters);
+    });
+  });
+}
+TEST(Hostile, adds_up_in_clusters) {
+  expect_sound(in_clusters<Left::nothing>(8));
+  expect_rejected(in_clusters<Left::nothing>(10), "is no multiple of its clusters' 4", Tier::quick);
+  expect_rejected(in_clusters<Left::first_barrier>(8), "which may not have begun", Tier::quick);
+  expect_rejected(in_clusters<Left::last_barrier>(8), "of its cluster, which has ended", Tier::quick);
+}
+
+__device__ float block_totals[grid];
+__device__ unsigned blocks_done;
+__global__ void sums_in_a_variable(const float* in, std::size_t n) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x == 0) block_totals[blockIdx.x] = sum;
+}
+__global__ void adds_a_variable(float* out) {
+  float sum = 0;
+  for (const float x : block_totals) sum += x;
+  out[0] = sum;
+}
+__global__ void counts_in_a_variable(const float* in, float* out, std::size_t n, float* partials, unsigned*) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x == 0 && finish_as_last(sum, out, partials, &blocks_done)) blocks_done = 0;
+}
+TEST(Hostile, keeps_its_sums_in_a_variable) {
+  // Calls of one plan come one after the other; two plans share the variable.
+  const Variant v = variant("variable", [](const Problem& p, const DeviceInfo&) {
+    return plan_of(info_for(p.n, 0), [=, n = p.n](void* in, void* out, Stream stream) {
+      launch<sums_in_a_variable>({grid, block, block * sizeof(float), stream}, static_cast<const float*>(in), n);
+      launch<adds_a_variable>({1, 1, 0, stream}, static_cast<float*>(out));
+    });
+  });
+  expect_sound(v, [](const Case& c) { return c.check != "two-plans"; });
+  expect_rejected(v, "of 5 elements of variable block_totals, which thread 0 of a launch of another stream ",
+                  Tier::quick);
+  // What a call leaves there to the next it declares.
+  Variant counts = variant("counter-variable",
+                           [](const Problem& p, const DeviceInfo&) { return one_launch<counts_in_a_variable>(p, {}); });
+  expect_rejected(counts, "of variable blocks_done, which nobody has written since this call began", Tier::quick);
+  counts.persistent_state = "the blocks that are done: zero between calls";
+  expect_sound(counts, [](const Case& c) { return c.check != "two-plans"; });
+}
+
+/// Its last block adds up, after a barrier of all that works where all run at once.
+__global__ void meets_by_hand(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived) {
+  const float sum = block_sum(grid_stride_sum(in, n));
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  atomicAdd(arrived, 1u);
+  while (load_acquire(arrived) != gridDim.x) {
+  }
+  if (blockIdx.x != 0) return;
+  float total = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
+  out[0] = total;
+}
+TEST(Hostile, fills_the_gpu_and_waits_for_all_its_blocks) {
+  const auto of = [](bool cooperative) {
+    return variant("full", [=](const Problem& p, const DeviceInfo& gpu) {
+      const std::size_t n = p.n, blocks = static_cast<std::size_t>(gpu.sm_count * gpu.threads_per_sm / 1024);
+      const Buffer<float> partials(blocks);
+      const Buffer<unsigned> arrived(1);
+      PlanInfo info = info_for(n, partials.bytes() + arrived.bytes());
+      info.grid_blocks = blocks;
+      info.block_threads = 1024;
+      info.longest_chain = ceil_div(n, blocks * 1024) + 10 + blocks;
+      return plan_of(info, [=](void* in, void* out, Stream stream) {
+        zero(arrived.ptr(), 1, stream);
+        (cooperative ? launch_cooperative<meets_by_hand>
+                     : launch<meets_by_hand>)({blocks, 1024, 1024 * sizeof(float), stream},
+                                              static_cast<const float*>(in), static_cast<float*>(out), n,
+                                              partials.ptr(), arrived.ptr());
+      });
+    });
+  };
+  const auto two_plans = [](const Case& c) { return c.check == "two-plans" && c.like.empty(); };
+  expect_sound(of(true), two_plans);
+  expect_rejected(of(false), "have not started, since only 6 fit at once", Tier::check, two_plans);
 }
 
 /// Block 0 waits for the others, but not for ever.

@@ -17,6 +17,7 @@
 #include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
+#include "device/sim/order.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/shared_memory.h"
 #include "device/sim/streams.h"
@@ -45,10 +46,15 @@ std::string element(const Touch& t) {
   return "element " + std::to_string(bytes / static_cast<std::int64_t>(t.size));
 }
 
+/// "in global memory", "of variable partials".
+std::string which(const Memory& m) { return m.name ? std::string("of variable ") + m.name : "in global memory"; }
+
 /// "element 3 of 5 elements in global memory", "byte 12 of shared array 'sums'".
 std::string place_in_memory(const Touch& t) {
-  return t.memory ? element(t) + " of " + std::to_string(t.memory->reach_bytes / t.size) + " elements in global memory"
-                  : place_in_shared_memory(t.where);
+  if (t.memory)
+    return element(t) + " of " + std::to_string(t.memory->reach_bytes / t.size) + " elements " + which(*t.memory);
+  return place_in_shared_memory(t.where) +
+         (t.owner == running ? "" : " of block " + block_name(t.owner->index) + " of the cluster");
 }
 
 /// " (multiblock.cu:78)", or nothing.
@@ -59,14 +65,37 @@ std::string in_brackets(SiteCode site) { return site ? " (" + to_string(site_of(
 void fail_global(const Touch& t) {
   const Memory& m = *t.memory;
   const std::string what = verb(t.kind) + " " + element(t);
-  if (!in_reach)
-    stop_here(FaultKind::race, site_of(t.site),
-              what + " of global memory before wait_for_previous_kernel(), in a launch that may begin while the kernel "
-                     "before it runs (Launch::overlaps)");
   if (m.hidden) stop_here(FaultKind::contract, site_of(t.site), what + " of global memory that is " + of_another_plan);
   stop_here(FaultKind::out_of_bounds, site_of(t.site),
             what + " of " + std::to_string(m.reach_bytes / t.size) + " elements of " + std::to_string(t.size) +
-                " bytes in global memory");
+                " bytes " + which(m));
+}
+
+void come_in_reach(const Touch& t) {
+  if (!scheduler().comes_after_a_wait())
+    stop_here(FaultKind::race, site_of(t.site),
+              verb(t.kind) + " " + element(t) +
+                  " of global memory before wait_for_previous_kernel(), in a launch that may begin while the kernel "
+                  "before it runs (Launch::overlaps)");
+}
+
+Block* peer_at(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
+  BlockState& mine = static_cast<BlockState&>(*running);
+  for (unsigned rank = 0; rank < mine.leader->members.size(); ++rank) {
+    BlockState* const peer = mine.leader->members[rank];
+    if (at - reinterpret_cast<std::uintptr_t>(peer->shared) >= shared_span) continue;
+    const std::string what = verb(kind) + " " + std::to_string(size) + " bytes of the shared memory of block " +
+                             block_name(peer->index) + " of its cluster";
+    if (!mine.leader->has_met)
+      stop_here(FaultKind::race, site_of(site),
+                what + ", which may not have begun: all its blocks have after the cluster's first barrier");
+    if (peer->exited == peer->threads)
+      stop_here(
+          FaultKind::use_after_free, site_of(site),
+          what + ", which has ended: let its threads wait at the cluster's barrier until no other block needs it");
+    return peer;
+  }
+  return nullptr;
 }
 
 namespace {
@@ -106,7 +135,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   };
   const Fiber& mine = *s.fibers().current();
   if (in(mine.stack, mine.size) || (kind == Access::read && in(s.parameters(), s.parameter_bytes()))) return;
-  if (kind == Access::read && is_constant(at)) return;
+  if (kind == Access::read && is_constant(at) && !is_parameters_target(at)) return;
   for (const Index* const index : {&threadIdx, &blockIdx, &blockDim, &gridDim})  // copied as a whole
     if (kind == Access::read && in(index, sizeof *index)) return;
   const std::string what = verb(kind) + " " + std::to_string(size) + " bytes ";
@@ -123,7 +152,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
       FaultKind::out_of_bounds, site_of(site),
       what + (at < 4096             ? "at a null pointer"
               : stray.words.empty() ? "that are no memory of the device: a kernel reaches what it is given pointers "
-                                      "to, and neither variables of the program nor the host's memory"
+                                      "to, and not the host's memory"
                                     : stray.words));
 }
 
@@ -135,13 +164,18 @@ void fail_input(const Touch& t) {
 
 void on_constant_load(const Memory& m, std::uintptr_t at, std::size_t size, SiteCode site) {
   if (!m.records) return;
-  const auto in_this_launch = [](const Accesses& a) { return a.serial - running->first_serial < running->grid; };
+  const std::uint32_t from = scheduler().log().beside_from(), first = running->first_serial;
   for (std::size_t w = (at - m.begin) / word_bytes; w * word_bytes < at - m.begin + size; ++w)
-    if (in_this_launch(m.records[w].writes) || in_this_launch(m.records[w].atomics))
-      stop_here(FaultKind::race, site_of(site),
-                "reads " + element({Access::read, &m, at, size}) +
-                    " through the read-only cache: that may give an older value than this launch wrote there, whatever "
-                    "orders the two; read it plainly");
+    for (const Accesses* const a : {&m.records[w].writes, &m.records[w].atomics})
+      if (a->serial && a->serial - from < first - from + running->grid)
+        stop_here(FaultKind::race, site_of(site),
+                  "reads " + element({Access::read, &m, at, size}) +
+                      " through the read-only cache: that may give an older value than " +
+                      (a->serial - first < running->grid
+                           ? "this launch wrote there, whatever orders the two"
+                           : "the kernel before it wrote there, which may still run when this launch begins "
+                             "(Launch::overlaps), also after wait_for_previous_kernel()") +
+                      "; read it plainly");
 }
 
 void fail_shared(const Touch& t) {
@@ -176,25 +210,25 @@ void fail_spinning() {
 
 namespace {
 
-/// An access of a launch of another stream that nothing orders before this launch.
-bool of_another_stream(const Accesses& a, const Touch& t) {
+/// An access of an earlier launch that nothing orders before this one.
+bool of_another_launch(const Accesses& a, const Touch& t) {
   const Block& b = *running;
   return t.memory && a.serial - b.unordered_from < b.first_serial - b.unordered_from &&
-         scheduler().log().by_another_stream(a.serial);
+         (scheduler().log().by_another_stream(a.serial) || scheduler().log().may_still_run(a.serial));
 }
 
 /// Of two accesses of this launch: may a later one conflict with this? Not before the grid's last barrier; of shared
 /// memory, not of an earlier block.
 bool counts(const Accesses& a, const Touch& t) {
   const Block& b = *running;
-  return a.serial == b.serial ||
-         (t.memory && a.serial - b.first_serial < b.grid && a.epoch >= b.grid_epoch);
+  if (a.serial == b.serial) return true;
+  return (t.memory ? a.serial - b.first_serial < b.grid : by_cluster(a)) && a.epoch >= b.grid_epoch;
 }
 
 /// Those lanes of `a` whose access nothing orders before this one. Each did it in the epoch that `a` says. `atomic_at`:
 /// where it was atomic, its location.
 std::uint32_t unordered(const Accesses& a, const Touch& t, const Moment& here, std::uint64_t atomic_at = 0) {
-  if (of_another_stream(a, t)) return a.lanes;
+  if (of_another_launch(a, t)) return a.lanes;
   if (!counts(a, t)) return 0;
   Accesses left = a;
   if (a.serial == here.serial) left.lanes &= ~here.ordered(a);
@@ -217,15 +251,23 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
   return left && causality.learnt_in_block(here) ? 0 : left;
 }
 
+bool of_two_sizes(const Accesses& atomic, const Touch& t) {
+  return t.kind != Access::read && t.kind != Access::write && atomic.wide != (t.size == 8);
+}
+
 [[noreturn]] void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const Touch& t, const Moment& here,
-                            std::uint64_t atomic_at = 0, bool same_value = false) {
+                            std::uint64_t atomic_at = 0, const std::string& advice = {}) {
   const BlockState& b = *static_cast<const BlockState*>(running);
   std::string what = verb(t.kind) + " " + place_in_memory(t) + ", which ";
-  if (of_another_stream(a, t)) {
+  if (of_another_launch(a, t)) {
+    const bool same_stream = !scheduler().log().by_another_stream(a.serial);
     stop_here(FaultKind::race, site_of(t.site),
-              what + "thread " + std::to_string(a.thread) + " of a launch of another stream " + did +
-                  in_brackets(a.site) + ", and nothing orders the two: the host had not waited for that launch when it "
-                                        "enqueued this one");
+              what + "thread " + std::to_string(a.thread) + " of " +
+                  (same_stream ? "an earlier launch " : "a launch of another stream ") + did + in_brackets(a.site) +
+                  ", and nothing orders the two: " +
+                  (same_stream ? "a kernel between them has ended without wait_for_previous_kernel(), so that launch "
+                                 "may still run"
+                               : "the host had not waited for that launch when it enqueued this one"));
   }
   if (a.serial != b.serial) {
     const std::string block = "block " + block_name(scheduler().block_of(a.serial));
@@ -233,6 +275,10 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
         block + ", thread " + thread_name(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
     if (a.block_scope || (t.scope == Scope::block && t.kind != Access::read && t.kind != Access::write))
       what += "an atomic with block scope is none to another block";
+    else if (of_two_sizes(a, t))
+      what += "atomics of 4 and of 8 bytes are none to each other: use one size";
+    else if (!t.memory)
+      what += "no barrier of the cluster stands between the two";
     else
       what += causality.missing(here, a, atomic_at, block);
   } else {
@@ -244,12 +290,9 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
     what += std::string(" ") + did + in_brackets(a.site) + " with no barrier between";
     what += b.last_barrier.line ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
                                 : std::string(" (the block has passed no barrier yet)");
+    if (of_two_sizes(a, t)) what += "; atomics of 4 and of 8 bytes are none to each other: use one size";
   }
-  if (same_value)
-    what +=
-        "; both store the same value, which CUDA promises to be right for lanes of one warp at one line alone: let one "
-        "thread store it";
-  stop_here(FaultKind::race, site_of(t.site), what);
+  stop_here(FaultKind::race, site_of(t.site), what + advice);
 }
 
 }  // namespace
@@ -263,6 +306,7 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
                     .lanes = 1u << here.thread % warp_size,
                     .thread = here.thread,
                     .block_scope = is_atomic && t.scope == Scope::block,
+                    .wide = is_atomic && t.size == 8,
                     .site = t.site};
   const std::uint64_t location = Causality::location(t);
   std::uint32_t together = 0;  // lanes that store the same by the same line
@@ -280,8 +324,8 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     unordered_store.touch = t;
     unordered_store.other = a;
     unordered_store.lanes = lanes;
-    unordered_store.at = t.memory ? reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(t.where))
-                                  : running->shared + t.where;
+    unordered_store.at =
+        t.memory ? reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(t.where)) : t.owner->shared + t.where;
     std::memcpy(unordered_store.before.data(), unordered_store.at, t.size);
     if (unordered_store.same_line) together = lanes;
   };
@@ -325,14 +369,16 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     case Access::atomic_update: {
       Accesses& last = record->atomics;
       const bool another_block = counts(last, t) && last.serial != b.serial;
-      if (of_another_stream(last, t) || (another_block && (last.block_scope || me.block_scope)))
+      if (of_another_launch(last, t) || (another_block && (last.block_scope || me.block_scope)) ||
+          (counts(last, t) && last.wide != me.wide))
         conflict_with_atomic(last);
       if (t.kind == Access::atomic_read) return;
       conflict_with_reads();
       if (!counts(last, t)) {
         last = me;
       } else if (last.serial == b.serial && last.epoch == b.epoch &&
-                 last.thread / warp_size == here.thread / warp_size && last.block_scope == me.block_scope) {
+                 last.thread / warp_size == here.thread / warp_size && last.block_scope == me.block_scope &&
+                 last.wide == me.wide) {
         last.lanes |= me.lanes;
         last.thread = me.thread;
         last.site = me.site;
@@ -351,11 +397,35 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
   }
 }
 
+bool is_unset(const volatile void* p, std::size_t bytes) {
+  if (!running) return false;
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared);
+  if (offset < shared_span) {
+    const Record& r = running->shared_records[offset / word_bytes];
+    return !by_cluster(r.writes) && !by_cluster(r.atomics);
+  }
+  const Memory* const m = memory_at(at);
+  if (!m || m->end - at < bytes) return false;
+  const std::uint8_t* const written = m->written + (at - m->begin) / word_bytes;
+  return std::any_of(written, written + bytes / word_bytes, [](std::uint8_t w) { return w != whole_word; });
+}
+
 void settle_unordered_store() {
   UnorderedStore& s = unordered_store;
   s.pending = false;
   const bool same_value = std::memcmp(s.before.data(), s.at, s.touch.size) == 0;
-  if (!s.same_line || !same_value) fail_race(s.other, s.lanes, "wrote", s.touch, now(), 0, same_value);
+  if (s.same_line && same_value) return;
+  std::string advice;
+  if (s.other.site == s.touch.site)
+    advice = same_value
+                 ? "; both store the same value, which CUDA promises to be right for lanes of one warp at one "
+                   "line alone: let one thread store it"
+                 : "; they store different values by one line, and any may stay: let one thread store it, or each "
+                   "in an element of its own";
+  else if (same_value || !s.touch.memory)
+    advice = "; two lines store there: if they mean two arrays, these overlap";
+  fail_race(s.other, s.lanes, "wrote", s.touch, now(), 0, advice);
 }
 
 namespace {
@@ -387,19 +457,18 @@ void track_bytes(std::size_t word, std::uint8_t bytes, const Touch& t) {
     reads = m.reads + word;
     split = &split_word(m.split, word, record, reads);
   } else {
-    BlockState& b = static_cast<BlockState&>(*running);
-    record = running->shared_records + word;
-    reads = running->shared_reads + word;
-    if (record->writes.serial != b.serial && record->atomics.serial != b.serial) *record = {};  // of an earlier block
-    if (reads->serial != b.serial) *reads = {};
+    BlockState& b = static_cast<BlockState&>(*t.owner);
+    record = b.shared_records + word;
+    reads = b.shared_reads + word;
+    if (!by_cluster(record->writes) && !by_cluster(record->atomics)) *record = {};  // of an earlier block
+    if (!by_cluster(*reads)) *reads = {};
     split = &split_word(b.split, word, record, reads);
-    record->writes.serial = b.serial;
+    record->writes.serial = running->serial;
   }
   for (unsigned i = 0; i < word_bytes; ++i) {
     if (!(bytes >> i & 1)) continue;
     const bool unwritten = t.memory ? !(t.memory->written[word] >> i & 1)
-                                    : split->records[i].writes.serial != running->serial &&
-                                          split->records[i].atomics.serial != running->serial;
+                                    : !by_cluster(split->records[i].writes) && !by_cluster(split->records[i].atomics);
     if (unwritten && !stores) fail_unwritten(&split->records[i], &split->reads[i], t);
     if (stores && t.memory) t.memory->written[word] |= 1u << i;
     track_slowly(&split->records[i], split->reads[i], t);
@@ -407,11 +476,17 @@ void track_bytes(std::size_t word, std::uint8_t bytes, const Touch& t) {
 }
 
 void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
-  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared);
-  const bool shared = offset < shared_span;
-  Memory* const m = shared ? nullptr : owner_of(at);
-  if (!shared && !m) return on_elsewhere(kind, at, size, site);
-  const Touch t{kind, m, shared ? offset : at, size, site};
+  Block* owner = running;
+  std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared);
+  Memory* m = offset < shared_span ? nullptr : owner_of(at);
+  if (offset >= shared_span && !m) {
+    m = variable_at(at);
+    Block* const peer = m ? nullptr : peer_at(kind, at, size, site);
+    if (!m && !peer) return on_elsewhere(kind, at, size, site);
+    if (peer) owner = peer, offset = at - reinterpret_cast<std::uintptr_t>(peer->shared);
+  }
+  const bool shared = !m;
+  const Touch t{kind, m, shared ? offset : at, size, site, Scope::gpu, owner};
   const std::size_t begin = shared ? offset : at - m->begin;
   if (m) {
     on_bounds(*m, at, kind, size, site);

@@ -38,6 +38,8 @@ struct Block {
   std::uint32_t barrier_epoch = 0;  ///< the epoch that the last block barrier began: what is older is ordered
   std::uint32_t grid_epoch = 0;     ///< the same of the last barrier of the grid, in all its blocks; 0: none
   std::uint32_t settled_epoch = 0;  ///< grid_epoch where all that is unordered is the launch's own, else 0
+  std::uint32_t cluster_first = 0;  ///< the serial of its cluster's first block, after which the others follow
+  std::uint32_t cluster_blocks = 1;
   std::byte* shared = nullptr;      ///< shared_span bytes
   std::size_t shared_bytes = 0;     ///< dynamic ones
   Record* shared_records = nullptr;
@@ -45,6 +47,8 @@ struct Block {
 };
 extern Block* running;   ///< null outside kernels
 extern Block* in_reach;  ///< the same, but null while the thread may not touch global memory yet (Launch::overlaps)
+/// Whether an access to shared memory is of the running block, or of another that reaches it: of its cluster.
+inline bool by_cluster(const Accesses& a) { return a.serial - running->cluster_first < running->cluster_blocks; }
 
 /// A block's shared memory is a stretch of addresses of its own. Dynamic memory begins at `first_shared`, the arrays of
 /// the kernel lie behind it with gaps between, and all blocks of a launch have them at the same places.
@@ -82,19 +86,21 @@ struct Touch {
   std::size_t size;      ///< in bytes
   SiteCode site = 0;
   Scope scope = Scope::gpu;  ///< of atomics
+  Block* owner = running;    ///< of shared memory: whose it is
 };
 
 [[noreturn]] void fail_global(const Touch&);
-/// A load through the read-only cache, after its other checks: this launch may not have written there, whatever orders
-/// the two.
+/// The thread touches global memory in a launch that overlaps the kernel before, and has not waited for that itself.
+/// Fails, unless it comes after a thread that has.
+void come_in_reach(const Touch&);
+/// A load through the read-only cache, after its other checks: neither this launch nor one that it overlaps may have
+/// written there, whatever orders the two.
 void on_constant_load(const Memory&, std::uintptr_t at, std::size_t size, SiteCode);
 [[noreturn]] void fail_input(const Touch&);
 [[noreturn]] void fail_shared(const Touch&);
 /// `record` and `reads` are the word's.
 [[noreturn]] void fail_unwritten(Record* record, Accesses* reads, const Touch&);
 [[noreturn]] void fail_spinning();
-/// What an atomic access that passed the race check makes known, and learns (causality.h).
-void on_atomic(const Touch&, MemoryOrder);
 /// The race check where the short way does not decide. `record` is null where nobody has written.
 void track_slowly(Record*, Accesses& reads, const Touch&);
 /// The race check of a word whose bytes have records of their own, or are to have them.
@@ -122,14 +128,15 @@ void settle_unordered_store();
 /// this thread itself.
 template <Access kind, std::size_t size, bool global>
 inline void track(Record* record, Accesses& reads, Memory* memory, std::size_t word, std::uint64_t where, SiteCode site,
-                  Scope scope) {
+                  Scope scope, Block* owner) {
   if (record && record->writes.others) [[unlikely]]
-    return track_bytes(word, whole_word, {kind, memory, where, size, site, scope});
+    return track_bytes(word, whole_word, {kind, memory, where, size, site, scope, owner});
   const Block& b = *running;
   const std::uint32_t thread = thread_now, lane = 1u << thread % warp_size;
   const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = site};
   const auto none = [&](const Accesses& a) {  // ordered by its launch; in shared memory, an earlier block's
-    return a.serial != b.serial && (!global || a.serial - b.unordered_from >= b.unordered || a.epoch < b.settled_epoch);
+    return a.serial != b.serial &&
+           (global ? a.serial - b.unordered_from >= b.unordered || a.epoch < b.settled_epoch : !by_cluster(a));
   };
   const auto old = [&](const Accesses& a) {  // of this block
     return a.epoch < b.barrier_epoch || (a.thread == thread && a.lanes == lane);
@@ -155,7 +162,7 @@ inline void track(Record* record, Accesses& reads, Memory* memory, std::size_t w
       return;
     }
   }
-  track_slowly(record, reads, {kind, memory, where, size, site, scope});
+  track_slowly(record, reads, {kind, memory, where, size, site, scope, owner});
 }
 
 /// A thread that reads one word over and over waits for another, but a plain read is no switch point.
@@ -175,7 +182,9 @@ inline void watch_spinning(std::uint64_t where) {
 
 [[gnu::always_inline]] inline void on_bounds(const Memory& m, std::uintptr_t at, Access kind, std::size_t size,
                                              SiteCode site) {
-  if (!in_reach || m.reach_bytes < size || at - m.reach > m.reach_bytes - size) [[unlikely]]
+  if (!in_reach) [[unlikely]]
+    come_in_reach({kind, &m, at, size, site});
+  if (m.reach_bytes < size || at - m.reach > m.reach_bytes - size) [[unlikely]]
     fail_global({kind, &m, at, size, site});
 }
 
@@ -201,21 +210,22 @@ inline void on_global(Memory& m, std::uintptr_t at, SiteCode site, Scope scope =
     } else if (m.written[w] != whole_word) [[unlikely]] {
       fail_unwritten(record, &m.reads[w], {kind, &m, at, size, site, scope});
     }
-    track<kind, size, true>(record, m.reads[w], &m, w, at, site, scope);
+    track<kind, size, true>(record, m.reads[w], &m, w, at, site, scope, running);
   }
   if (kind == Access::read) watch_spinning(at);
 }
 
-/// The same at `offset` of the block's shared memory.
+/// The same at `offset` of a block's shared memory.
 template <Access kind, std::size_t size>
-inline void on_shared(std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu) {
+inline void on_shared(Block* owner, std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu) {
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
-    if (shared_layout.valid[w] != whole_word) [[unlikely]] fail_shared({kind, nullptr, offset, size, site, scope});
-    Record& r = running->shared_records[w];
-    if (!is_store(kind) && r.writes.serial != running->serial && r.atomics.serial != running->serial) [[unlikely]]
-      fail_unwritten(&r, &running->shared_reads[w], {kind, nullptr, offset, size, site, scope});
-    track<kind, size, false>(&r, running->shared_reads[w], nullptr, w, offset, site, scope);
+    if (shared_layout.valid[w] != whole_word) [[unlikely]]
+      fail_shared({kind, nullptr, offset, size, site, scope, owner});
+    Record& r = owner->shared_records[w];
+    if (!is_store(kind) && !by_cluster(r.writes) && !by_cluster(r.atomics)) [[unlikely]]
+      fail_unwritten(&r, &owner->shared_reads[w], {kind, nullptr, offset, size, site, scope, owner});
+    track<kind, size, false>(&r, owner->shared_reads[w], nullptr, w, offset, site, scope, owner);
   }
   if (kind == Access::read) watch_spinning(offset);
 }
@@ -225,16 +235,28 @@ void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode);
 /// An access to what is no memory of this device that the running block may touch: fails, or is none of ours (its own
 /// locals, its parameters).
 void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode);
+/// The block of the cluster in whose shared memory the address lies, or null. Fails where that may not be there.
+Block* peer_at(Access kind, std::uintptr_t at, std::size_t size, SiteCode);
+/// Neither the block's own shared memory nor an allocation.
+template <Access kind, std::size_t size>
+[[gnu::noinline]] void on_rest(std::uintptr_t at, SiteCode site, Scope scope) {
+  if (Memory* const variable = variable_at(at))
+    on_global<kind, size>(*variable, at, site, scope);
+  else if (Block* const peer = peer_at(kind, at, size, site))
+    on_shared<kind, size>(peer, at - reinterpret_cast<std::uintptr_t>(peer->shared), site, scope);
+  else
+    on_elsewhere(kind, at, size, site);
+}
 
 /// An access by a kernel.
 template <Access kind, std::size_t size>
 [[gnu::always_inline]] inline void on_access(std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu) {
   if (const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared); offset < shared_span) {
-    on_shared<kind, size>(offset, site, scope);
+    on_shared<kind, size>(running, offset, site, scope);
   } else if (Memory* const m = owner_of(at)) {
     on_global<kind, size>(*m, at, site, scope);
   } else {
-    on_elsewhere(kind, at, size, site);
+    on_rest<kind, size>(at, site, scope);
   }
 }
 

@@ -36,9 +36,27 @@ void put(volatile T* p, T value) {
     sim::poke(p, 8, std::bit_cast<std::uint64_t>(value));
 }
 
-/// *p becomes f(*p); gives what it was. `changes` is false of what leaves any value as it is: so one polls by atomics.
+template <class T>
+bool same_bits(T a, T b) {
+  if constexpr (sizeof(T) == 4)
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  else
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+/// What a word holds now, for deciding whether an atomic is going to change it.
+template <class T>
+T glance(T* p, sim::Site site) {
+  sim::check_access(sim::Access::atomic_read, p, sizeof(T), site);
+  return value_at<T>(p);
+}
+
+/// Whether an update changes the word, whatever that holds.
+enum class Changes { always, never, depends };
+
+/// *p becomes f(*p); gives what it was. One that leaves any value as it is, is as good as a load.
 template <Scope scope = Scope::gpu, class T, class F>
-T update(T* p, bool changes, sim::Site site, F f) {
+T update(T* p, Changes changes, sim::Site site, F f, sim::Effect effect = sim::Effect::changes) {
   if (sim::left_out_atomic(site)) [[unlikely]] {
     sim::check_access(sim::Access::read, p, sizeof(T), site);
     const T before = value_at<T>(p);
@@ -47,10 +65,22 @@ T update(T* p, bool changes, sim::Site site, F f) {
     put(p, f(before));
     return before;
   }
-  const T before = value_at<T>(
-      sim::atomic_access(sim::Access::atomic_update, p, sizeof(T), sim::MemoryOrder::relaxed, scope, site, changes));
-  if (changes) put(p, f(before));  // else what was read may be an earlier value
-  return before;
+  const auto access = [&](sim::Effect what) {
+    return value_at<T>(
+        sim::atomic_access(sim::Access::atomic_update, p, sizeof(T), sim::MemoryOrder::relaxed, scope, site, what));
+  };
+  if (changes == Changes::never) return access(sim::Effect::looks);
+  const auto keeps = [&](T x) { return changes == Changes::depends && same_bits(f(x), x); };
+  for (;;) {
+    const bool empty = effect == sim::Effect::replaces && sim::is_unset(p, sizeof(T));
+    if (changes == Changes::always || empty || !keeps(glance(p, site))) {
+      const T before = access(effect);
+      put(p, f(before));
+      return before;
+    }
+    // While it gave way the word may have changed.
+    if (const T before = access(sim::Effect::keeps); keeps(before)) return before;
+  }
 }
 
 /// Zero, with its sign, in place of a subnormal number.
@@ -61,7 +91,7 @@ inline float flush_subnormal(float x) {
 template <Scope scope, class T>
 T add_to(T* p, T value, sim::Site site) {
   [[maybe_unused]] const bool global = sim::is_global(p);
-  return update<scope>(p, value != T{0}, site, [=](T before) {
+  return update<scope>(p, value != T{0} ? Changes::always : Changes::never, site, [=](T before) {
     if constexpr (std::same_as<T, int>)
       return static_cast<int>(static_cast<unsigned>(before) + static_cast<unsigned>(value));
     else if constexpr (std::same_as<T, float>)
@@ -96,77 +126,66 @@ T atomicSub(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
 }
 
 inline unsigned atomicInc(unsigned* p, unsigned limit, sim::Site site = sim::here()) {
-  return update(p, true, site, [limit](unsigned x) { return x >= limit ? 0 : x + 1; });
+  return update(p, Changes::depends, site, [limit](unsigned x) { return x >= limit ? 0 : x + 1; });
 }
 inline unsigned atomicDec(unsigned* p, unsigned limit, sim::Site site = sim::here()) {
-  return update(p, true, site, [limit](unsigned x) { return x == 0 || x > limit ? limit : x - 1; });
+  return update(p, Changes::depends, site, [limit](unsigned x) { return x == 0 || x > limit ? limit : x - 1; });
 }
 
 template <OneOf<int, unsigned, long long, unsigned long long> T>
 T atomicMin(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, true, site, [value](T x) { return value < x ? value : x; });
+  return update(p, Changes::depends, site, [value](T x) { return value < x ? value : x; });
 }
 template <OneOf<int, unsigned, long long, unsigned long long> T>
 T atomicMax(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, true, site, [value](T x) { return x < value ? value : x; });
+  return update(p, Changes::depends, site, [value](T x) { return x < value ? value : x; });
 }
 
 template <OneOf<int, unsigned, unsigned long long> T>
 T atomicAnd(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, value != static_cast<T>(~T{0}), site, [value](T x) { return x & value; });
+  return update(p, value != static_cast<T>(~T{0}) ? Changes::depends : Changes::never, site,
+                [value](T x) { return x & value; });
 }
 template <OneOf<int, unsigned, unsigned long long> T>
 T atomicOr(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, value != T{0}, site, [value](T x) { return x | value; });
+  return update(p, value != T{0} ? Changes::depends : Changes::never, site, [value](T x) { return x | value; });
 }
 template <OneOf<int, unsigned, unsigned long long> T>
 T atomicXor(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, value != T{0}, site, [value](T x) { return x ^ value; });
+  return update(p, value != T{0} ? Changes::always : Changes::never, site, [value](T x) { return x ^ value; });
 }
 
-/// What a word holds now, for deciding whether an atomic is going to change it.
-template <class T>
-T glance(T* p, sim::Site site) {
-  sim::check_access(sim::Access::atomic_read, p, sizeof(T), site);
-  return value_at<T>(p);
-}
-
-/// A lock that is taken is polled by exchanging what it holds for the same.
 template <OneOf<int, unsigned, unsigned long long, float> T>
 T atomicExch(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  for (;;) {
-    if (glance(p, site) != value || sim::left_out_atomic(site))
-      return update(p, true, site, [value](T) { return value; });
-    // One that finds what it brings only looks. While it gave way the word may have changed.
-    const T found = value_at<T>(sim::atomic_access(sim::Access::atomic_update, p, sizeof(T), sim::MemoryOrder::relaxed,
-                                                   Scope::gpu, site, false));
-    if (found == value) return found;
-  }
+  return update(
+      p, Changes::depends, site, [value](T) { return value; }, sim::Effect::replaces);
 }
 
 template <OneOf<int, unsigned, unsigned long long> T>
 T atomicCAS(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> value, sim::Site site = sim::here()) {
   for (;;) {
     if (glance(p, site) == compare)
-      return update(p, compare != value, site, [=](T x) { return x == compare ? value : x; });
-    // One that fails only looks. While it gave way the word may have become what it waits for.
+      return update(p, compare != value ? Changes::always : Changes::never, site,
+                    [=](T x) { return x == compare ? value : x; });
+    // One that fails only looks. It would not fail if it found what it waits for, in an earlier value or since it gave
+    // way.
     const T found = value_at<T>(sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), sim::MemoryOrder::relaxed,
-                                                   Scope::gpu, site));
+                                                   Scope::gpu, site, sim::Effect::looks));
     if (found != compare) return found;
   }
 }
 
-#define REDUCTIO_LOAD(name, order)                                                       \
-  template <Scope scope = Scope::gpu, class T>                                           \
-  std::remove_cv_t<T> name(T* p, sim::Site site = sim::here()) {                         \
-    return value_at<std::remove_cv_t<T>>(                                                \
-        sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), order, scope, site)); \
+#define REDUCTIO_LOAD(name, order)                                                                           \
+  template <Scope scope = Scope::gpu, class T>                                                               \
+  std::remove_cv_t<T> name(T* p, sim::Site site = sim::here()) {                                             \
+    return value_at<std::remove_cv_t<T>>(                                                                    \
+        sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), order, scope, site, sim::Effect::looks)); \
   }
-#define REDUCTIO_STORE(name, order)                                                         \
-  template <Scope scope = Scope::gpu, class T>                                              \
-  void name(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {            \
-    sim::atomic_access(sim::Access::atomic_store, p, sizeof(T), order, scope, site);        \
-    put(p, value);                                                                          \
+#define REDUCTIO_STORE(name, order)                                                                         \
+  template <Scope scope = Scope::gpu, class T>                                                              \
+  void name(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {                            \
+    sim::atomic_access(sim::Access::atomic_store, p, sizeof(T), order, scope, site, sim::Effect::replaces); \
+    put(p, value);                                                                                          \
   }
 REDUCTIO_LOAD(load_relaxed, sim::MemoryOrder::relaxed)
 REDUCTIO_LOAD(load_acquire, sim::MemoryOrder::acquire)

@@ -51,7 +51,16 @@ struct BlockState : Block {
   std::vector<Polled> polled;                            ///< by thread
   std::bitset<max_threads_per_block> has_waited;         ///< for the kernel before, by thread
   std::vector<Warp> warps;
-  SplitWords split;  ///< of shared memory
+  std::vector<Accesses> waits;  ///< for the kernel before: where threads did first
+  SplitWords split;             ///< of shared memory
+  // Of its cluster; in a launch without clusters each block is one of its own.
+  BlockState* leader = this;         ///< the first that began, which has what follows
+  std::vector<BlockState*> members;  ///< by rank
+  unsigned ended = 0;                ///< blocks
+  unsigned at_barrier = 0;           ///< threads
+  bool divergent_cluster = false;    ///< they have arrived at different barriers
+  bool has_met = false;              ///< at its barrier: all its blocks have begun
+  Site cluster_barrier;
   unsigned slot = 0;
 
   BlockState();

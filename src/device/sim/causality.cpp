@@ -12,6 +12,7 @@
 #include "device/sim/diagnosis.h"
 #include "device/sim/mutation.h"
 #include "device/sim/order.h"
+#include "device/sim/scheduler.h"
 
 namespace reductio::sim {
 
@@ -63,11 +64,15 @@ void Causality::end_block(std::uint32_t serial) {
   if (it == blocks_.end()) return;
   it->second.threads.clear();
   it->second.readings.clear();
+  it->second.known.clear();
 }
 
 const Causality::BlockHistory* Causality::history(std::uint32_t serial) const {
   const auto it = blocks_.find(serial);
   return it == blocks_.end() ? nullptr : &it->second;
+}
+Causality::BlockHistory* Causality::history(std::uint32_t serial) {
+  return const_cast<BlockHistory*>(std::as_const(*this).history(serial));
 }
 
 Moment Causality::kept(Moment m) {
@@ -84,9 +89,12 @@ Moment Causality::begin_epoch(const BlockHistory& h) {
 }
 
 Causality::Look& Causality::look(ThreadState& t, Chain* chain) {
-  for (Look& l : t.looks)
-    if (l.chain == chain) return l;
-  return t.looks.emplace_back(Look{.chain = chain});
+  return t.looks.try_emplace(chain, Look{.chain = chain}).first->second;
+}
+
+void Causality::acquire(BlockHistory& h, const Acquisition& q) {
+  h.acquisitions.push_back(q);
+  q.chain->acquired[q.by] = std::max(q.chain->acquired[q.by], q.count);
 }
 
 /// What the thread has read of a chain becomes known to it, if a fence or acquire of this scope lets it.
@@ -96,7 +104,7 @@ void Causality::acquire(BlockHistory& h, Look& l, Scope scope) {
     if (s > scope || l.read[k] <= l.acquired[k]) continue;
     Moment m = now();
     m.epoch = ++running->epoch;
-    h.acquisitions.push_back({event(m, l.site), l.chain, l.read[k], s, own});
+    acquire(h, {event(m, l.site), l.chain, l.read[k], s, own});
     l.acquired[k] = l.read[k];
     if (s == Scope::gpu) l.acquired[0] = std::max(l.acquired[0], l.read[k]);
   }
@@ -105,25 +113,41 @@ void Causality::acquire(BlockHistory& h, Look& l, Scope scope) {
 void Causality::fence(Scope scope) {
   BlockHistory& h = blocks_[running->serial];
   ThreadState& t = h.threads[thread_now];
-  for (Look& l : t.looks) acquire(h, l, scope);
+  std::erase_if(t.fresh, [&](Look* l) {
+    acquire(h, *l, scope);
+    l->fresh = l->acquired[0] < l->read[0] || l->acquired[1] < l->read[1];
+    return !l->fresh;
+  });
   if (scope != Scope::block) {
     Moment m = now();
-    for (auto r = h.readings.rbegin(); r != h.readings.rend(); ++r) {
-      if (!m.ordered(r->event)) continue;
-      Look& l = look(t, r->chain);
-      if (r->count <= l.fenced) continue;
+    std::size_t first_left = h.readings.size();
+    for (std::size_t i = h.readings.size(); i-- > t.fenced_to;) {
+      const Reading& r = h.readings[i];
+      if (!m.ordered(r.event)) {
+        first_left = i;
+        continue;
+      }
+      Look& l = look(t, r.chain);
+      if (r.count <= l.fenced) continue;
       m.epoch = ++running->epoch;
-      h.acquisitions.push_back({event(m, r->event.site), r->chain, r->count, Scope::gpu, fences});
-      l.fenced = r->count;
+      acquire(h, {event(m, r.event.site), r.chain, r.count, Scope::gpu, fences});
+      l.fenced = r.count;
     }
+    t.fenced_to = first_left;
   }
   t.fence[0] = begin_epoch(h);
   if (scope == Scope::block) return;
   t.fence[1] = t.fence[0];
-  h.fences.push_back(&fences_.emplace_back(Fence{t.fence[1]}));
+  h.fences.push_back(&fences_.emplace_back(Fence{t.fence[1], fences_.size()}));
 }
 
 bool Causality::Publication::comes_after(const Fence& f) const { return write.ordered(event(f.moment, 0)) != 0; }
+
+/// Those that came after this epoch of the block.
+std::vector<Causality::Fence*>::const_iterator Causality::fences_from(const BlockHistory& h, std::uint32_t epoch) {
+  return std::partition_point(h.fences.begin(), h.fences.end(),
+                              [&](const Fence* f) { return f->moment.epoch <= epoch; });
+}
 
 std::uint32_t Causality::known(const Publication& p, Means by, const Accesses& a, std::uint64_t atomic_at) const {
   std::uint32_t lanes = 0;
@@ -131,11 +155,12 @@ std::uint32_t Causality::known(const Publication& p, Means by, const Accesses& a
   if (by == own) {
     lanes = p.moment.ordered(a);
   } else {
-    for (const Fence* const f : history(p.write.serial)->fences) {
-      if (!p.comes_after(*f)) continue;
-      published = true;
-      if (a.lanes & ~lanes && a.epoch < f->moment.epoch) lanes |= f->moment.ordered(a);
-    }
+    const BlockHistory& h = *history(p.write.serial);
+    for (auto f = fences_from(h, a.epoch);
+         f != h.fences.end() && (*f)->moment.epoch < p.write.epoch && (a.lanes & ~lanes); ++f)
+      if (p.comes_after(**f)) lanes |= (*f)->moment.ordered(a);
+    published |= atomic_at == p.location &&
+                 std::any_of(h.fences.begin(), h.fences.end(), [&](const Fence* f) { return p.comes_after(*f); });
   }
   if (published && atomic_at == p.location && a.thread / warp_size == p.write.thread / warp_size &&
       a.epoch < p.write.epoch)
@@ -155,27 +180,54 @@ void Causality::publish(std::uint64_t location, BlockHistory& h, ThreadState& t,
       Publication{m, kept(write), site, location, scope, at.chain, at.chain->publications.size()});
   at.chain->publications.push_back(&publications_.back());
   h.publications.push_back(&publications_.back());
+  h.by_chain[at.chain].push_back(&publications_.back());
 }
 
-void Causality::atomic(Access kind, std::uint64_t location, MemoryOrder order, Scope scope, SiteCode site) {
+/// Each publishes by the barrier, and then acquires what all have.
+void Causality::meet(const std::vector<BlockState*>& blocks) {
+  Chain& chain = chains_.emplace_back();
+  for (BlockState* const b : blocks) {
+    BlockHistory& h = blocks_[b->serial];
+    Moment m{.serial = b->serial, .acquired = h.acquisitions.size()};
+    m.epoch = m.barrier_epoch = m.warp_epoch = ++b->epoch;
+    constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+    Publication& p =
+        publications_.emplace_back(Publication{m, m, 0, nowhere, Scope::gpu, &chain, chain.publications.size()});
+    chain.publications.push_back(&p);
+    h.publications.push_back(&p);
+    h.by_chain[&chain].push_back(&p);
+  }
+  for (BlockState* const b : blocks) {
+    const Accesses all{.serial = b->serial, .epoch = b->epoch, .lanes = ~0u};
+    acquire(blocks_[b->serial], {all, &chain, chain.publications.size(), Scope::gpu, own});
+    b->barrier_epoch = ++b->epoch;
+  }
+}
+
+void Causality::atomic(Access kind, std::uint64_t location, MemoryOrder order, Scope scope, SiteCode site, bool late) {
   const auto found = locations_.find(location);
   Location* at = found == locations_.end() ? nullptr : &found->second;
   const bool acquires = order == MemoryOrder::acquire || order == MemoryOrder::acq_rel;
   const bool releases = order == MemoryOrder::release || order == MemoryOrder::acq_rel;
 
-  if (kind != Access::atomic_store && at && at->chain) {
+  Chain* const chain = !at || kind == Access::atomic_store ? nullptr : late ? at->chain_before : at->chain;
+  if (chain) {
     BlockHistory& h = blocks_[running->serial];
-    Look& l = look(h.threads[thread_now], at->chain);
-    l.read[0] = at->chain->publications.size();
+    ThreadState& t = h.threads[thread_now];
+    Look& l = look(t, chain);
+    const std::size_t count = late ? at->count_before : chain->publications.size();
+    l.read[0] = std::max(l.read[0], count);
     l.site = site;
-    if (scope != Scope::block && l.read[1] < l.read[0]) {
-      l.read[1] = l.read[0];
+    if (scope != Scope::block && l.read[1] < count) {
+      l.read[1] = count;
       Moment m = now();
       m.epoch = running->epoch;
-      h.readings.push_back({event(m, site), at->chain, l.read[1]});
+      h.readings.push_back({event(m, site), chain, l.read[1]});
     }
+    if (!std::exchange(l.fresh, true)) t.fresh.push_back(&l);
     if (acquires) acquire(h, l, scope);
   }
+  if (late) return;
   if (kind == Access::atomic_read) return;
 
   BlockHistory& h = blocks_[running->serial];
@@ -206,6 +258,8 @@ void Causality::replace(std::uint64_t location, std::size_t bytes) {
   at.bytes = bytes;
   at.replaced = event(now(), 0);
   at.replaced.epoch = running->epoch;
+  at.chain_before = at.chain;
+  at.count_before = at.chain ? at.chain->publications.size() : 0;
 }
 
 const void* Causality::earlier(std::uint64_t location, std::size_t bytes) {
@@ -214,9 +268,23 @@ const void* Causality::earlier(std::uint64_t location, std::size_t bytes) {
   if (found == locations_.end()) return nullptr;
   Location& at = found->second;
   const Accesses& by = at.replaced;
-  if (std::exchange(at.bytes, 0) != bytes || at.chain || by.serial == running->serial) return nullptr;
-  if (by.epoch < running->grid_epoch || !unordered(now(), by, location)) return nullptr;
+  if (std::exchange(at.bytes, 0) != bytes || by.serial == running->serial) return nullptr;
+  const Moment here = now();
+  if (by.epoch < running->grid_epoch || fences_between(by, here)) return nullptr;
+  if (has_told(by, location) && !unordered(here, by, location)) return nullptr;  // mostly nobody knows: no search
   return &at.before;
+}
+
+/// PTX: of two fences, here those of GPU scope, the one that is passed first synchronizes with the other.
+bool Causality::fences_between(const Accesses& a, const Moment& here) const {
+  const BlockHistory* const theirs = history(a.serial);
+  const BlockHistory* const mine = history(here.serial);
+  if (!theirs || !mine) return false;
+  const auto first = std::find_if(fences_from(*theirs, a.epoch), theirs->fences.end(),
+                                  [&](const Fence* f) { return f->moment.ordered(a) != 0; });
+  const auto last = std::find_if(mine->fences.rbegin(), mine->fences.rend(),
+                                 [&](const Fence* f) { return here.ordered(event(f->moment, 0)) != 0; });
+  return first != theirs->fences.end() && last != mine->fences.rend() && (*first)->number < (*last)->number;
 }
 
 std::vector<Accesses> Causality::other_atomics(std::uint64_t location) const {
@@ -234,27 +302,61 @@ void Causality::keep_atomics(std::uint64_t location, const Accesses& a) {
 }
 
 std::uint32_t Causality::unordered(const Moment& here, const Accesses& a, std::uint64_t atomic_at) {
+  BlockHistory* const mine = history(here.serial);
+  if (!mine || mine->acquisitions.empty()) return a.lanes;
+  // What a thread comes after once, it comes after for ever, and after all that was before it.
+  Known& known_now =
+      mine->known[std::uint64_t{here.thread} << 37 | std::uint64_t{a.serial} << 5 | a.thread / warp_size];
+  const bool is_known = a.epoch <= known_now.epoch;
+  Accesses left = a;
+  if (is_known) left.lanes &= ~known_now.lanes;
+  if (left.lanes) left.lanes = not_told(*mine, here, left, atomic_at);
+  if (left.lanes) left.lanes = not_heard(here, left, atomic_at);
+  if (!left.lanes && !atomic_at) {
+    if (!is_known)
+      known_now = {a.epoch, a.lanes};
+    else if (a.epoch == known_now.epoch)
+      known_now.lanes |= a.lanes;
+  }
+  return left.lanes;
+}
+
+/// How many of a block's publications in a chain are among the chain's first `count`.
+static std::size_t count_below(const auto& publications, std::size_t count) {
+  const auto end =
+      std::partition_point(publications.begin(), publications.end(), [&](const auto* p) { return p->index < count; });
+  return static_cast<std::size_t>(end - publications.begin());
+}
+
+std::uint32_t Causality::not_told(const BlockHistory& mine, const Moment& here, const Accesses& a,
+                                  std::uint64_t atomic_at) const {
   std::uint32_t left = a.lanes;
-  const BlockHistory* const mine = history(here.serial);
-  if (!mine || mine->acquisitions.empty()) return left;
+  const BlockHistory* const theirs = history(a.serial);
+  if (!theirs) return left;
+  // The last that was read says most.
+  for (auto q = mine.acquisitions.rbegin(); q != mine.acquisitions.rend(); ++q) {
+    const auto in_chain = theirs->by_chain.find(q->chain);
+    if (in_chain == theirs->by_chain.end() || !here.ordered(q->event)) continue;
+    for (std::size_t i = count_below(in_chain->second, q->count); i-- > 0;) {
+      const Publication& p = *in_chain->second[i];
+      if (reaches(p, here.serial, q->scope)) left &= ~known(p, q->by, a, atomic_at);
+      if (!left) return 0;
+    }
+  }
+  return left;
+}
 
-  // Mostly: published by the block that did it, and read from there.
-  if (const BlockHistory* const theirs = history(a.serial))
+bool Causality::has_told(const Accesses& a, std::uint64_t atomic_at) const {
+  const BlockHistory* const theirs = history(a.serial);
+  if (!theirs) return false;
+  for (auto p = theirs->publications.rbegin(); p != theirs->publications.rend() && (*p)->write.epoch > a.epoch; ++p)
     for (const Means by : {own, fences})
-      for (std::size_t i = theirs->publications.size(); left && i-- > 0;) {
-        const Publication& p = *theirs->publications[i];
-        const std::uint32_t lanes = left & known(p, by, a, atomic_at);
-        if (!lanes) continue;
-        for (const Acquisition& q : mine->acquisitions)
-          if (q.by == by && q.chain == p.chain && p.index < q.count && reaches(p, here.serial, q.scope) &&
-              here.ordered(q.event)) {
-            left &= ~lanes;
-            break;
-          }
-      }
-  if (!left) return 0;
+      if ((*p)->chain->acquired[by] > (*p)->index && known(**p, by, a, atomic_at)) return true;
+  return false;
+}
 
-  // Else along any path.
+std::uint32_t Causality::not_heard(const Moment& here, const Accesses& a, std::uint64_t atomic_at) {
+  std::uint32_t left = a.lanes;
   ++searches_;
   std::vector<const Moment*> paths{&here};
   const auto follow = [&](Publication& p, Means by) {
@@ -265,21 +367,33 @@ std::uint32_t Causality::unordered(const Moment& here, const Accesses& a, std::u
       paths.push_back(&p.moment);
       return;
     }
-    for (Fence* const f : history(p.write.serial)->fences)
-      if (f->search != searches_ && p.comes_after(*f)) {
-        f->search = searches_;
-        paths.push_back(&f->moment);
+    BlockHistory& h = *history(p.write.serial);
+    const bool some = h.all_fences.search == searches_;
+    for (auto f = some ? fences_from(h, h.all_fences.epoch) : h.fences.cbegin();
+         f != h.fences.cend() && (*f)->moment.epoch < p.write.epoch; ++f)
+      if ((*f)->search != searches_ && p.comes_after(**f)) {
+        (*f)->search = searches_;
+        paths.push_back(&(*f)->moment);
       }
+    // All that were passed before its last barrier.
+    if (p.write.barrier_epoch > 0 && (!some || h.all_fences.epoch < p.write.barrier_epoch - 1))
+      h.all_fences = {searches_, p.write.barrier_epoch - 1};
   };
   while (left && !paths.empty()) {
     const Moment& at = *paths.back();
     paths.pop_back();
-    const BlockHistory* const h = history(at.serial);
-    for (std::size_t i = 0; h && i < std::min(at.acquired, h->acquisitions.size()); ++i) {
+    BlockHistory* const h = history(at.serial);
+    if (!h) continue;
+    if (h->visits.size() <= at.thread) h->visits.resize(at.thread + 1);
+    Visit& visit = h->visits[at.thread];
+    if (visit.search == searches_ && visit.epoch >= at.epoch) continue;  // what is before comes before
+    visit = {searches_, at.epoch};
+    for (std::size_t i = std::min(at.acquired, h->acquisitions.size()); i-- > 0;) {
       const Acquisition& q = h->acquisitions[i];
       if (!at.ordered(q.event)) continue;
-      for (Publication* const p : h->publications)
-        if (p->chain == q.chain && p->index < q.count) follow(*p, q.by);
+      if (const auto in_chain = h->by_chain.find(q.chain); in_chain != h->by_chain.end())
+        for (std::size_t k = 0, end = count_below(in_chain->second, q.count); k < end; ++k)
+          follow(*in_chain->second[k], q.by);
       if (q.scope == Scope::block) continue;
       if (q.chain->search[q.by] != searches_) {
         q.chain->search[q.by] = searches_;
@@ -294,12 +408,13 @@ std::uint32_t Causality::unordered(const Moment& here, const Accesses& a, std::u
 
 bool Causality::learnt_in_block(const Moment& here) const {
   const BlockHistory* const h = history(here.serial);
-  return h && std::any_of(h->acquisitions.begin(), h->acquisitions.end(), [&](const Acquisition& q) {
-    return q.by == own && here.ordered(q.event) &&
-           std::any_of(h->publications.begin(), h->publications.end(), [&](const Publication* p) {
-             return p->chain == q.chain && p->index < q.count && p->moment.serial && p->moment.thread != here.thread;
-           });
-  });
+  return h && std::any_of(h->acquisitions.rbegin(), h->acquisitions.rend(), [&](const Acquisition& q) {
+           const auto in_chain = h->by_chain.find(q.chain);
+           return q.by == own && in_chain != h->by_chain.end() && here.ordered(q.event) &&
+                  std::any_of(in_chain->second.begin(), in_chain->second.end(), [&](const Publication* p) {
+                    return p->index < q.count && p->moment.serial && p->moment.thread != here.thread;
+                  });
+         });
 }
 
 std::string Causality::missing(const Moment& here, const Accesses& a, std::uint64_t atomic_at,
@@ -349,18 +464,29 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
   const Publication& first = *(published[own] ? published[own] : published[fences]);
   if (mine)
     for (const auto& [thread, state] : mine->threads)
-      for (const Look& l : state.looks) {
-        if (l.chain != first.chain || l.read[0] <= first.index) continue;
+      for (const auto& [chain, l] : state.looks) {
+        if (chain != first.chain || l.read[0] <= first.index) continue;
         if (l.read[1] <= first.index) return "this block has learnt of that with block scope only" + at(l.site);
         return "this block has passed no __threadfence() since it learnt of that" + at(l.site) +
                ": a block that reads what others stored needs a fence of its own after its atomic";
       }
+  // It may have read an atomic that came between, as a lock's.
+  for (const Publication* const p : theirs->publications) {
+    if (p->write.epoch <= a.epoch || known(*p, own, a, atomic_at)) continue;
+    const bool read = mine && std::any_of(mine->threads.begin(), mine->threads.end(), [&](const auto& of_thread) {
+                        const auto l = of_thread.second.looks.find(p->chain);
+                        return l != of_thread.second.looks.end() && l->second.read[1] > p->index;
+                      });
+    if (read)
+      return "thread " + thread_name(p->write.thread) + " of " + block +
+             " has passed no __threadfence() between that and its atomic" + at(p->site);
+  }
   return "no atomic or acquire of this block has read what " + block + " then published" + at(first.site);
 }
 
 std::uint64_t Causality::location(const Touch& t) {
   // No address is so high; a block's shared memory is nobody else's.
-  return t.memory ? t.where : std::uint64_t{1} << 63 | std::uint64_t{running->serial} << 17 | t.where;
+  return t.memory ? t.where : std::uint64_t{1} << 63 | std::uint64_t{t.owner->serial} << 17 | t.where;
 }
 
 void fence(Scope scope, Site site) {
@@ -376,8 +502,10 @@ namespace {
 Touch touch_of(Access kind, const volatile void* p, std::size_t bytes, Site site, Scope scope) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared);
-  const bool shared = offset < shared_span;
-  return {kind, shared ? nullptr : owner_of(at), shared ? offset : at, bytes, code_of(site), scope};
+  if (offset < shared_span) return {kind, nullptr, offset, bytes, code_of(site), scope};
+  if (Memory* const m = memory_at(at)) return {kind, m, at, bytes, code_of(site), scope};
+  Block* const peer = peer_at(kind, at, bytes, code_of(site));  // it has passed the checks
+  return {kind, nullptr, at - reinterpret_cast<std::uintptr_t>(peer->shared), bytes, code_of(site), scope, peer};
 }
 
 template <Access kind>
@@ -405,19 +533,26 @@ void check(Access kind, const volatile void* p, std::size_t bytes, Site site, Sc
 }  // namespace
 
 const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes, MemoryOrder order, Scope scope,
-                          Site site, bool changes) {
+                          Site site, Effect effect) {
   if (!running) fail_outside();
   settle();
   const auto at = reinterpret_cast<std::uintptr_t>(p);
-  const bool looks = kind == Access::atomic_read || !changes, global = is_global(p);
-  if (looks) poll(at, site);
+  const bool looks = effect == Effect::looks, stays = looks || effect == Effect::keeps, global = is_global(p);
+  if (stays)
+    poll(at, looks, site);
   else give_way();
   const void* const earlier = looks && global ? causality.earlier(at, bytes) : nullptr;
-  check(kind, p, bytes, site, scope);
-  on_atomic(touch_of(kind, p, bytes, site, scope), order);
+  const bool fills = kind == Access::atomic_update && effect == Effect::replaces && is_unset(p, bytes);
+  check(fills ? Access::atomic_store : kind, p, bytes, site, scope);
+  if (fills) {
+    poke(const_cast<void*>(const_cast<const void*>(p)), bytes, ~std::uint64_t{0});
+    scheduler().note_unset_exchange(site);
+  }
+  if (!stays && global) causality.replace(at, bytes);
+  causality.atomic(kind, Causality::location(touch_of(kind, p, bytes, site, scope)), order, scope, code_of(site),
+                   earlier != nullptr);
   if (earlier) return earlier;
-  if (!looks) note_progress();
-  if (!looks && global) causality.replace(at, bytes);
+  if (!stays) note_progress();
   return const_cast<const void*>(p);
 }
 
@@ -425,11 +560,11 @@ void check_access(Access kind, const volatile void* p, std::size_t bytes, Site s
   check(kind, p, bytes, site, Scope::gpu);
 }
 bool left_out_atomic(Site site) { return left_out(Synchronization::atomic_update, site); }
-bool is_global(const volatile void* p) { return owner_of(reinterpret_cast<std::uintptr_t>(p)) != nullptr; }
+bool is_global(const volatile void* p) { return memory_at(reinterpret_cast<std::uintptr_t>(p)) != nullptr; }
 
 void check_read_only(const volatile void* p, std::size_t bytes, Site site) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);
-  const Memory* const m = running ? owner_of(at) : nullptr;
+  const Memory* const m = running ? memory_at(at) : nullptr;
   if (m) on_constant_load(*m, at, bytes, code_of(site));
 }
 
@@ -440,10 +575,6 @@ std::uint64_t peek(const volatile void* p, std::size_t bytes) {
 }
 void poke(volatile void* p, std::size_t bytes, std::uint64_t value) {
   std::memcpy(const_cast<void*>(p), &value, bytes);
-}
-
-void on_atomic(const Touch& t, MemoryOrder order) {
-  causality.atomic(t.kind, Causality::location(t), order, t.scope, t.site);
 }
 
 }  // namespace reductio::sim

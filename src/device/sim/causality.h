@@ -17,6 +17,8 @@
 
 namespace reductio::sim {
 
+struct BlockState;
+
 /// A thread at some point of its run, and what barriers and warp barriers order before that point.
 struct Moment {
   std::uint32_t serial = 0;  ///< of the block's run
@@ -39,17 +41,20 @@ class Causality {
  public:
   /// `late`: atomic reads may give earlier values, earlier() says which.
   void begin_launch(bool late);
+  /// All threads of these blocks, a cluster's, have met.
+  void meet(const std::vector<BlockState*>&);
   /// All its threads have ended.
   void end_block(std::uint32_t serial);
 
   /// The running thread passes a fence.
   void fence(Scope);
-  /// The running thread makes an atomic access to the word at `location`, after the race check.
-  void atomic(Access kind, std::uint64_t location, MemoryOrder, Scope, SiteCode);
-  /// The running thread is about to replace the `bytes` here by an atomic.
+  /// The running thread makes an atomic access to the word at `location`, after the race check. `late`: it reads
+  /// earlier().
+  void atomic(Access kind, std::uint64_t location, MemoryOrder, Scope, SiteCode, bool late);
+  /// The running thread is about to replace the `bytes` here by an atomic: before atomic().
   void replace(std::uint64_t location, std::size_t bytes);
   /// What an atomic read may give in place of the newest value: the one before, if another block has replaced it and
-  /// nothing orders that before the read. Once; and not where anybody has published by this word. Else null.
+  /// nothing orders that before the read. Once. Else null.
   const void* earlier(std::uint64_t location, std::size_t bytes);
   /// A plain write replaces the atomic's value here.
   void overwrite(std::uint64_t location);
@@ -76,6 +81,7 @@ class Causality {
   /// Of the GPU's scope.
   struct Fence {
     Moment moment;
+    std::size_t number;        ///< among all blocks', in the order in which they were passed
     std::uint64_t search = 0;  ///< the last search that has been here
   };
   /// What an atomic write makes known: itself, and all that happens before `moment` or before a fence of its block that
@@ -97,6 +103,7 @@ class Causality {
     std::vector<Publication*> publications;
     std::uint64_t search[n_means] = {};  ///< the last search that has been here, and how far
     std::size_t searched[n_means] = {};
+    std::size_t acquired[n_means] = {};  ///< how far anybody has
   };
   /// A thread acquires all that was published in a chain so far.
   struct Acquisition {
@@ -119,38 +126,70 @@ class Causality {
     std::size_t fenced = 0;                ///< acquired by fences after any thread's read
     const Publication* published[2] = {};  ///< the thread's last there
     SiteCode site = 0;                     ///< of the last read
+    bool fresh = false;                    ///< in ThreadState::fresh
   };
   struct ThreadState {
     Moment fence[2];  ///< the last; serial 0: none
-    std::vector<Look> looks;
+    std::unordered_map<const Chain*, Look> looks;
+    std::vector<Look*> fresh;   ///< read since they were acquired
+    std::size_t fenced_to = 0;  ///< the block's readings that the thread's fences have all made acquisitions
   };
+  /// What of another block's warp a thread is known to come after.
+  struct Known {
+    std::uint32_t epoch = 0, lanes = 0;
+  };
+  /// How far back from a thread a search has been.
+  struct Visit {
+    std::uint64_t search = 0;
+    std::uint32_t epoch = 0;
+  };
+  /// All in the order of time.
   struct BlockHistory {
     std::vector<Publication*> publications;
+    std::unordered_map<const Chain*, std::vector<Publication*>> by_chain;  // the same
     std::vector<Acquisition> acquisitions;
     std::vector<Fence*> fences;
     std::vector<Reading> readings;
     std::unordered_map<std::uint32_t, ThreadState> threads;  // of those that fence, publish or read a chain
-    Accesses last_atomic;  // write
+    std::unordered_map<std::uint64_t, Known> known;          // by thread, block and warp
+    std::vector<Visit> visits;                               // by thread
+    Visit all_fences;                                        // that search has been at all of older epochs
+    Accesses last_atomic;                                    // write
   };
   struct Location {
     Chain* chain = nullptr;
     std::unordered_map<std::uint64_t, std::vector<Accesses>> atomics;  // by block and warp; no lane twice
-    std::uint64_t before = 0;  // the last atomic write, by `replaced`
-    std::size_t bytes = 0;     // of `before`; 0: reads give the newest value
+    // The value that the last atomic write replaced, by `replaced`, and what its readers observe.
+    std::uint64_t before = 0;
+    std::size_t bytes = 0;  // of `before`; 0: reads give the newest value
     Accesses replaced{};
+    Chain* chain_before = nullptr;
+    std::size_t count_before = 0;
   };
 
+  static void acquire(BlockHistory&, const Acquisition&);
   Moment kept(Moment);
   Moment begin_epoch(const BlockHistory&);
   void publish(std::uint64_t location, BlockHistory&, ThreadState&, const Moment&, Scope, SiteCode);
   static void acquire(BlockHistory&, Look&, Scope);
   static Look& look(ThreadState&, Chain*);
+  /// The lanes of `a` that are left when what `here` has read of the block that did it is taken off.
+  std::uint32_t not_told(const BlockHistory& mine, const Moment& here, const Accesses& a,
+                         std::uint64_t atomic_at) const;
+  /// Whether anybody has read what makes any of `a` known.
+  bool has_told(const Accesses& a, std::uint64_t atomic_at) const;
+  /// The same with what it has read of others that had read of it.
+  std::uint32_t not_heard(const Moment& here, const Accesses& a, std::uint64_t atomic_at);
+  /// Whether a fence after `a`, of its block, came before one that is ordered before `here`.
+  bool fences_between(const Accesses& a, const Moment& here) const;
   /// The lanes of `a`, an access of the publishing block, that become known by these means.
   std::uint32_t known(const Publication&, Means, const Accesses& a, std::uint64_t atomic_at) const;
   static bool reaches(const Publication& p, std::uint32_t serial, Scope reader) {
     return p.write.serial == serial || (p.scope != Scope::block && reader != Scope::block);
   }
+  static std::vector<Fence*>::const_iterator fences_from(const BlockHistory&, std::uint32_t epoch);
   const BlockHistory* history(std::uint32_t serial) const;
+  BlockHistory* history(std::uint32_t serial);
 
   std::unordered_map<std::uint32_t, BlockHistory> blocks_;  // by serial
   std::unordered_map<std::uint64_t, Location> locations_;

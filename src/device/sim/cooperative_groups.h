@@ -1,6 +1,7 @@
 #pragma once
-/// CUDA's cooperative groups on the simulated device, as far as reductions use them: the block, the grid of a
-/// cooperative launch, tiles of at most a warp, and coalesced threads. Made of intrinsics.h, and checked as those are.
+/// CUDA's cooperative groups on the simulated device, as far as reductions use them: the block, its cluster, the grid
+/// of a cooperative launch, tiles of at most a warp, and coalesced threads. Made of intrinsics.h, and checked as those
+/// are.
 
 #include <functional>
 
@@ -35,6 +36,25 @@ class grid_group {
   static void sync(sim::Site site = sim::here()) { grid_sync(site); }
 };
 inline grid_group this_grid() { return {}; }
+
+/// The blocks of a launch with Launch::cluster, which reach each other's shared memory.
+class cluster_group {
+ public:
+  static unsigned block_rank() { return sim::cluster_rank(); }
+  static unsigned num_blocks() { return sim::cluster_blocks(); }
+  static dim3 block_index() { return {block_rank(), 0, 0}; }
+  static dim3 dim_blocks() { return {num_blocks(), 1, 1}; }
+  static unsigned thread_rank() { return block_rank() * thread_block::size() + sim::thread_now; }
+  static unsigned num_threads() { return num_blocks() * thread_block::size(); }
+  static unsigned size() { return num_threads(); }
+  template <class T>
+  static T* map_shared_rank(T* shared, int rank, sim::Site site = sim::here()) {
+    return static_cast<T*>(sim::in_cluster(const_cast<const void*>(static_cast<const volatile void*>(shared)),
+                                           static_cast<unsigned>(rank), site));
+  }
+  static void sync(sim::Site site = sim::here()) { sim::cluster_barrier(site); }
+};
+inline cluster_group this_cluster() { return {}; }
 
 /// `Size` threads of one warp, beside each other. Ballots, matches and lanes count within the tile.
 template <unsigned Size>

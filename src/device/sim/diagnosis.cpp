@@ -103,6 +103,7 @@ std::string Scheduler::describe(const BlockState& b) const {
       case Waiting::block_barrier_and: text += wait + to_string(g.site) + " (__syncthreads_and)"; break;
       case Waiting::block_barrier_count: text += wait + to_string(g.site) + " (__syncthreads_count)"; break;
       case Waiting::grid_barrier: text += wait + to_string(g.site) + " (grid_sync)"; break;
+      case Waiting::cluster_barrier: text += wait + to_string(g.site) + " (cluster barrier)"; break;
       case Waiting::warp: text += wait + to_string(g.site) + " (warp operation)"; break;
       case Waiting::poll: text += (many ? " poll at " : " polls at ") + to_string(g.site); break;
     }
@@ -156,7 +157,14 @@ REDUCTIO_RARE void Scheduler::fail_stuck() {
 
 REDUCTIO_RARE void Scheduler::fail_mask(unsigned mask, Site site) {
   stop(FaultKind::warp_mask, site,
-       "lane " + std::to_string(thread_now % warp_size) + " is not in the mask " + hex(mask) + " it passes", {});
+       "lane " + std::to_string(thread_now % warp_size) + " is not in the mask " + hex(mask) +
+           " that it passes: the mask comes first, then the value",
+       {});
+}
+
+REDUCTIO_RARE void fail_width(int width, Site site) {
+  stop_here(FaultKind::warp_mask, site,
+            "shuffles in segments of " + std::to_string(width) + " lanes; CUDA takes 1, 2, 4, 8, 16 or 32");
 }
 
 void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {

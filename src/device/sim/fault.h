@@ -19,7 +19,8 @@ enum class FaultKind {
   race,                ///< two threads, one of them writing, and nothing that orders the two
   divergent_barrier,   ///< threads of a block at different barriers
   unfinished_barrier,  ///< a barrier or warp operation for which threads wait that do not come
-  warp_mask,           ///< lanes of a warp operation that disagree on mask or operation, or are not in their mask
+  warp_mask,           ///< lanes of a warp operation that disagree on mask or operation, or are not in their mask; or a
+                       ///< width that no shuffle has
   endless_wait,        ///< threads poll for what nobody writes
   host_access,         ///< device memory read or written outside a kernel
   stopped,             ///< an assert() that does not hold, or __trap()

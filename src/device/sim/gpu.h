@@ -13,7 +13,7 @@ struct Gpu {
   int sm_count;
   unsigned threads_per_sm, blocks_per_sm;
   std::size_t shared_bytes_per_sm;
-  int capability;  ///< ten times; of 9.0 and newer there are no clusters here
+  int capability;  ///< ten times
 };
 
 /// The first is what it is by itself: small, and with no power of two of SMs, as on most GPUs. "sm-75" and "sm-86" are

@@ -1,7 +1,8 @@
 # Reads the assembly that clang++ -fsanitize=thread writes, and makes the simulated device's of it (hooks.h):
 #   - each hook gets, as one more argument, its place in the source: an entry of the table `reductio_places`;
 #   - copies, fills and comparisons of memory, and the handlers of misaligned accesses and bad indices, are ours;
-#   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size.
+#   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size;
+#   - variables, as __device__ ones, get their sizes and names, and whether they are constant: `reductio_variables`.
 
 function string(text) {
   if (!(text in strings)) strings[text] = ++n_strings
@@ -49,6 +50,19 @@ $1 ~ /^(callq|jmp)$/ && $2 ~ ours {
   next
 }
 
+# Zeros have no section of their own: `.comm NAME,BYTES,ALIGNMENT`.
+$1 == ".section" || $1 == ".data" || $1 == ".bss" || $1 == ".text" {
+  section = $1 == ".section" ? $2 : $1
+  constant = section ~ /^"?\.(rodata|data\.rel\.ro)/
+  variables = constant || section ~ /^"?\.(data|bss)/
+}
+$1 == ".type" && $2 ~ /,@object$/ { object = substr($2, 1, length($2) - length(",@object")) }
+$1 == ".comm" || ($1 == ".size" && variables) {
+  split($2 $3, part, ",")
+  if (part[1] == object && object !~ /^(__emutls|DW\.ref|_Z(TV|TI|TS|GV)|\.L)/)
+    bytes_of[object] = part[2] ", " ($1 == ".size" && constant ? 1 : 0)
+}
+
 $1 == ".addrsig_sym" || $1 == ".addrsig" { next }
 
 /^__emutls_v\..*:/ {
@@ -72,6 +86,8 @@ END {
   }
   print "\t.section\treductio_arrays,\"aw\",@progbits\n\t.p2align 3"
   for (name in seen) print "\t.quad\t" name "\n\t.quad\t" string(substr(name, length("__emutls_v.") + 1))
+  print "\t.section\treductio_variables,\"aw\",@progbits\n\t.p2align 3"
+  for (name in bytes_of) print "\t.quad\t" name ", " bytes_of[name] "\n\t.quad\t" string(name)
   print "\t.section\treductio_places,\"a\",@progbits\n\t.p2align 4"
   for (i = 1; i <= n_places; ++i) {
     split(place_of[i], part, SUBSEP)

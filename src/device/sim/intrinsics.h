@@ -48,28 +48,33 @@ auto shuffle(unsigned mask, T value, unsigned source, sim::Site site) {
   const auto bits = sim::warp_operation(sim::WarpOperation::shuffle, mask, bits_of(mine), source, site);
   return std::bit_cast<std::remove_const_t<decltype(mine)>>(static_cast<decltype(bits_of(mine))>(bits));
 }
+inline unsigned segment(int width, sim::Site site) {
+  if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) [[unlikely]]
+    sim::fail_width(width, site);
+  return static_cast<unsigned>(width);
+}
 /// A lane whose source is beyond its segment of `width` lanes gets its own value back.
 template <class V>
 auto __shfl_down_sync(unsigned mask, V value, unsigned delta, int width = 32,
                       sim::Site site = sim::here()) {
-  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
+  const unsigned lane = sim::thread_now % 32, w = segment(width, site);
   return shuffle(mask, value, delta < w - lane % w ? lane + delta : lane, site);
 }
 template <class V>
 auto __shfl_up_sync(unsigned mask, V value, unsigned delta, int width = 32, sim::Site site = sim::here()) {
-  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
+  const unsigned lane = sim::thread_now % 32, w = segment(width, site);
   return shuffle(mask, value, delta <= lane % w ? lane - delta : lane, site);
 }
 template <class V>
 auto __shfl_xor_sync(unsigned mask, V value, int lane_mask, int width = 32, sim::Site site = sim::here()) {
-  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
+  const unsigned lane = sim::thread_now % 32, w = segment(width, site);
   const unsigned source = lane ^ static_cast<unsigned>(lane_mask);
   // Lower segments may be read, higher ones may not.
   return shuffle(mask, value, source < 32 && source / w <= lane / w ? source : lane, site);
 }
 template <class V>
 auto __shfl_sync(unsigned mask, V value, int source, int width = 32, sim::Site site = sim::here()) {
-  const unsigned lane = sim::thread_now % 32, w = static_cast<unsigned>(width);
+  const unsigned lane = sim::thread_now % 32, w = segment(width, site);
   return shuffle(mask, value, lane / w * w + static_cast<unsigned>(source) % w, site);
 }
 

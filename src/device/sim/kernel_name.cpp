@@ -8,12 +8,21 @@
 
 namespace reductio::sim {
 
-std::string readable(const std::type_info& type) {
+/// As it is, if it is no mangled name.
+static std::string demangled(const char* name) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
-                                                         std::free);
-  if (status != 0) return type.name();
-  std::string s = demangled.get();
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 ? text.get() : name;
+}
+
+std::string last_name(const char* mangled) {
+  const std::string whole = demangled(mangled);
+  const std::size_t colons = whole.rfind("::");
+  return colons == std::string::npos ? whole : whole.substr(colons + 2);
+}
+
+std::string readable(const std::type_info& type) {
+  std::string s = demangled(type.name());
   const std::string marker = "KernelName<";
   if (const auto at = s.find(marker); at != std::string::npos) s.erase(0, at + marker.size());
   // Qualifiers say which device and file; the reader knows. They end in "::" and hold no spaces but in this one.

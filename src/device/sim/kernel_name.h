@@ -1,5 +1,5 @@
 #pragma once
-/// A kernel's name as faults print it.
+/// Names as faults print them.
 
 #include <string>
 #include <typeinfo>
@@ -8,5 +8,7 @@ namespace reductio::sim {
 
 /// "rolled<unsigned int, Identity>" of the type KernelName<&kernel>.
 std::string readable(const std::type_info&);
+/// "sums" of the mangled `reductio::(anonymous namespace)::rolled<float>(...)::sums`.
+std::string last_name(const char* mangled);
 
 }  // namespace reductio::sim

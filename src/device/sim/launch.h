@@ -55,6 +55,7 @@ template <class... Parameters>
   shape.shared_bytes = l.shared_bytes;
   shape.cooperative = cooperative;
   shape.overlaps = l.overlaps;
+  shape.cluster = l.cluster;
   sim::enqueue_kernel(Stream{l.stream}, shape,
                       {&Call::run, std::make_shared<const Call>(kernel, args...), sizeof(Call)}, name);
 }

@@ -13,8 +13,10 @@ namespace reductio::sim {
 namespace {
 
 constexpr std::size_t kib = 1024;
-constexpr Gpu known[] = {{"small", 6, 2048, 32, 228 * kib, 80},        {"sm-75", 6, 1024, 16, 64 * kib, 75},
-                         {"sm-86", 6, 1536, 16, 100 * kib, 86},        {"nvidia-h200", 132, 2048, 32, 228 * kib, 90},
+constexpr Gpu known[] = {{"small", 6, 2048, 32, 228 * kib, 90},
+                         {"sm-75", 6, 1024, 16, 64 * kib, 75},
+                         {"sm-86", 6, 1536, 16, 100 * kib, 86},
+                         {"nvidia-h200", 132, 2048, 32, 228 * kib, 90},
                          {"nvidia-b200", 148, 2048, 32, 228 * kib, 100}};
 const Gpu* now_like = known;  // under the device's lock, as launches are
 
@@ -40,7 +42,9 @@ std::size_t resident_blocks(const Shape& s) {
   const std::size_t whole_warps = (s.block + warp_size - 1) / warp_size * warp_size;
   const std::size_t by_threads = g.threads_per_sm / whole_warps;
   const std::size_t by_shared = g.shared_bytes_per_sm / (s.shared_bytes + shared_bytes_reserved);
-  return static_cast<std::size_t>(g.sm_count) * std::min({std::size_t{g.blocks_per_sm}, by_threads, by_shared});
+  const std::size_t blocks =
+      static_cast<std::size_t>(g.sm_count) * std::min({std::size_t{g.blocks_per_sm}, by_threads, by_shared});
+  return blocks / s.cluster * s.cluster;
 }
 
 Shape shape_of(const std::array<std::size_t, 3>& blocks, const std::array<std::size_t, 3>& threads) {
@@ -80,6 +84,17 @@ void check_launch(const Shape& s, const std::string& kernel) {
   if (s.shared_bytes > shared_bytes_per_block)
     refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " +
            std::to_string(shared_bytes_per_block) + " are there");
+  if (s.cluster != 1) {
+    if (gpu().capability < 90)
+      refuse("clusters, which this GPU (like " + std::string(gpu().name) +
+             ") is too old for: where the plan is prepared, require_capability(gpu, 90)");
+    if (s.cluster == 0 || s.cluster > max_cluster)
+      refuse("clusters of " + std::to_string(s.cluster) + " blocks; CUDA launches 1 to " + std::to_string(max_cluster));
+    if (s.blocks.x % s.cluster != 0)
+      refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is no multiple of its clusters' " +
+             std::to_string(s.cluster));
+    if (s.cooperative) refuse("a cooperative launch of clusters; launch_cooperative() takes none");
+  }
   if (s.cooperative && s.grid > resident_blocks(s))
     refuse("a cooperative launch of " + std::to_string(s.grid) + " blocks; " + std::to_string(resident_blocks(s)) +
            " of them fit on the device at once");

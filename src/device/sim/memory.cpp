@@ -57,7 +57,6 @@ Heap& heap() {
   return h;
 }
 
-std::size_t words(const Memory& m) { return (m.end - m.begin + word_bytes - 1) / word_bytes; }
 /// Whole pages, and one at least: also an empty allocation has an address of its own.
 std::size_t mapped_bytes(std::size_t bytes) {
   return std::max((bytes + page_bytes - 1) / page_bytes, std::size_t{1}) * page_bytes;
@@ -246,6 +245,7 @@ ActsAs::~ActsAs() {
 }
 
 PlanId acting_plan() { return allocates; }
+PlanId working_plan() { return works; }
 
 WorksAs::WorksAs(PlanId plan) : before_(std::exchange(works, plan)) {}
 WorksAs::~WorksAs() { works = before_; }
@@ -312,6 +312,7 @@ void forget_now(PlanId plan) {
     std::memset(m->written, 0, words(*m));
     m->forgotten = true;
   }
+  forget_variables(plan);
 }
 
 void protect_input(const void* p) {

@@ -29,7 +29,8 @@ struct Accesses {
   /// records of their own (SplitWords).
   std::uint32_t others : 1 = 0;
   std::uint32_t block_scope : 1 = 0;  ///< of atomics: ordered with those of its own block only
-  std::uint32_t site : 20 = 0;        ///< the last one's SiteCode
+  std::uint32_t wide : 1 = 0;         ///< of atomics: of 8 bytes
+  std::uint32_t site : site_bits = 0;  ///< the last one's SiteCode
 };
 static_assert(sizeof(Accesses) == 16);
 
@@ -55,12 +56,14 @@ struct Memory {
   bool input = false;            ///< no kernel may write to it, so its readers need not be kept
   PlanId plan = 0;               ///< whose workspace it is (plans.h)
   bool forgotten = false;        ///< what was in it, by forget_now()
+  const char* name = nullptr;    ///< of a __device__ variable
   std::uint8_t* written = nullptr;  ///< by word: a bit for each byte that has a value
   Record* records = nullptr;        ///< by word; null until a kernel writes
   Accesses* reads = nullptr;        ///< by word, plain ones, of the block that read last; null until a kernel reads
   SplitWords split;
 };
 inline constexpr std::uint8_t whole_word = 0xF;  ///< of Memory::written
+inline std::size_t words(const Memory& m) { return (m.end - m.begin + word_bytes - 1) / word_bytes; }
 
 namespace pages {
 // Which allocation a page belongs to, in two steps.
@@ -80,6 +83,22 @@ extern Table* tables[std::size_t{1} << (address_bits - table_bits)];
   return t ? t->owner[at >> pages::page_bits & ((std::size_t{1} << (pages::table_bits - pages::page_bits)) - 1)]
            : nullptr;
 }
+
+/// The variable of a kernel's file in which the address lies, or null: a __device__ one, as others no kernel can name.
+/// Kernels touch it as global memory that all plans share.
+Memory* variable_at(std::uintptr_t);
+/// Whether a parameter of the kernel that runs points to what is there in the program: there the host has put its own
+/// address, which is none of a GPU's.
+bool is_parameters_target(std::uintptr_t);
+/// The allocation, or such a variable, in which it lies, or null.
+inline Memory* memory_at(std::uintptr_t at) {
+  Memory* const m = owner_of(at);
+  return m ? m : variable_at(at);
+}
+/// A call of the plan begins, for which what kernels have written there is as if nobody had written it.
+void forget_variables(PlanId);
+/// They are as when the program began: on a GPU a fault ends the context.
+void restore_variables();
 
 /// Poisoned with 0xFF bytes and unwritten. Throws Unavailable if the memory is not there.
 void* allocate(std::size_t bytes);
@@ -102,6 +121,8 @@ void make_reads(Memory&);
 
 /// The plan that enqueues (ActsAs); 0: none.
 PlanId acting_plan();
+/// The plan whose work runs (WorksAs); 0: none.
+PlanId working_plan();
 /// While one lives, that plan's work runs.
 class WorksAs {
  public:

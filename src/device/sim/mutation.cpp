@@ -16,6 +16,7 @@ std::string_view name(Synchronization what) {
   switch (what) {
     case Synchronization::block_barrier: return "block barrier";
     case Synchronization::grid_barrier: return "grid barrier";
+    case Synchronization::cluster_barrier: return "cluster barrier";
     case Synchronization::warp_barrier: return "__syncwarp";
     case Synchronization::fence: return "fence";
     case Synchronization::atomic_update: return "atomic update";

@@ -13,7 +13,7 @@ namespace reductio::sim {
 
 /// What synchronizes threads. If skipped, a barrier lets its thread pass (with its own predicate), a fence does
 /// nothing, and an atomic update is a plain load and a plain store.
-enum class Synchronization { block_barrier, grid_barrier, warp_barrier, fence, atomic_update };
+enum class Synchronization { block_barrier, grid_barrier, cluster_barrier, warp_barrier, fence, atomic_update };
 std::string_view name(Synchronization);
 
 /// A line of a kernel where threads synchronize.

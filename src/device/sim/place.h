@@ -52,9 +52,9 @@ constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LI
 constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 #endif
 
-/// A Site in 20 bits, for the record of an access; 0 if not known.
+/// A Site in 19 bits, for the record of an access; 0 if not known.
 using SiteCode = std::uint32_t;
-inline constexpr int site_bits = 20;
+inline constexpr int site_bits = 19;
 Site site_of(SiteCode);
 SiteCode code_of(const Site&);
 

@@ -22,7 +22,17 @@ void set_schedule(Order order, std::uint64_t seed = 1);
 
 /// The lines where since set_schedule() a shuffle read from a lane that did not take part, in one sentence; empty if
 /// there are none. CUDA leaves that value undefined. A kernel may read it and drop it, as the upper lanes of a tree do,
-/// so only messages about wrong results name these lines. Here the value is NaN, or all bits set.
+/// so only messages about results that depend on it name these lines. Here the value is NaN, or all bits set.
 std::string undefined_shuffles();
+/// The same of exchanges that met a word which nobody had written. What they find is NaN, or all bits set.
+std::string unset_exchanges();
+/// While one lives, those shuffles give zeros.
+class OtherUndefined {
+ public:
+  OtherUndefined();
+  ~OtherUndefined();
+  OtherUndefined(const OtherUndefined&) = delete;
+  OtherUndefined& operator=(const OtherUndefined&) = delete;
+};
 
 }  // namespace reductio::sim

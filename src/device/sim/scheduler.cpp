@@ -66,6 +66,8 @@ REDUCTIO_HOT Next Scheduler::finish() {
       check_warp(b, warp, t / warp_size, mask);
     }
   }
+  if (shape_.cluster > 1) complete_cluster_barrier(*b.leader);
+  if (failure_) return {};
   if (b.exited == b.threads) {
     end_block(b);
     block_ = preferred_ = nullptr;
@@ -103,12 +105,19 @@ void Scheduler::fiber_main() {
 
 /// The block that starts as the nth.
 std::size_t Scheduler::nth_block(std::size_t nth) const {
+  const std::size_t cluster = shape_.cluster;
   return order_now_ == Order::forward   ? nth
          : order_now_ == Order::reverse ? shape_.grid - 1 - nth
-                                        : permutation_(nth);
+                                        : permutation_(nth / cluster) * cluster + nth % cluster;
 }
 
-void Scheduler::start_block() {
+/// Its blocks begin at once.
+void Scheduler::start_cluster() {
+  for (unsigned i = 0; i < shape_.cluster; ++i) start_block(i);
+}
+
+/// `rank`: among its cluster's, by when they begin.
+void Scheduler::start_block(unsigned rank) {
   const std::size_t nth = started_++;
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<unsigned>(slots_.size()));
@@ -133,6 +142,16 @@ void Scheduler::start_block() {
   b.votes = b.votes_result = 0;
   b.last_barrier = {};
   b.has_waited.reset();
+  b.waits.clear();
+  b.leader = rank == 0 ? &b : resident_.back()->leader;
+  b.cluster_first = b.leader->serial;
+  b.cluster_blocks = shape_.cluster;
+  if (rank == 0) {
+    b.members.assign(shape_.cluster, nullptr);
+    b.ended = b.at_barrier = 0;
+    b.has_met = false;
+  }
+  b.leader->members[b.index % shape_.cluster] = &b;
   if (b.thread.size() < b.threads) {
     b.thread.resize(b.threads);
     b.polled.resize(b.threads);
@@ -159,8 +178,40 @@ void Scheduler::start_block() {
 void Scheduler::end_block(BlockState& b) {
   causality.end_block(b.serial);
   resident_.erase(std::find(resident_.begin(), resident_.end(), &b));
-  free_slots_.push_back(b.slot);
-  if (started_ < shape_.grid) start_block();
+  if (++b.leader->ended < shape_.cluster) return;  // the others may still ask for its memory
+  for (const BlockState* member : b.leader->members) free_slots_.push_back(member->slot);
+  if (started_ < shape_.grid) start_cluster();
+}
+
+void Scheduler::wait_for_previous_kernel() {
+  if (!running) fail_outside();
+  BlockState& b = *block_;
+  const unsigned t = thread_now;
+  if (b.has_waited[t]) return;
+  b.has_waited[t] = true;
+  if (!shape_.overlaps) return;
+  in_reach = block_;
+  log_.waited();
+  const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = 1u << t % warp_size, .thread = t};
+  if (b.waits.empty()) waits_.push_back(me);
+  if (!b.waits.empty() && b.waits.back().epoch == me.epoch && b.waits.back().thread / warp_size == t / warp_size)
+    b.waits.back().lanes |= me.lanes;
+  else
+    b.waits.push_back(me);
+}
+
+REDUCTIO_RARE bool Scheduler::comes_after_a_wait() {
+  BlockState& b = *block_;
+  const Moment here = now();
+  const bool after =
+      std::any_of(b.waits.begin(), b.waits.end(), [&](const Accesses& a) { return here.ordered(a) != 0; }) ||
+      std::any_of(waits_.begin(), waits_.end(), [&](const Accesses& a) {
+        return a.serial != b.serial && (a.epoch < b.grid_epoch || causality.unordered(here, a, 0) == 0);
+      });
+  if (!after) return false;
+  b.has_waited[thread_now] = true;
+  in_reach = block_;
+  return true;
 }
 
 void Scheduler::make_all_runnable(BlockState& b) {
@@ -285,10 +336,9 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   kernel_ = kernel;
   order_now_ = order_ == Order::starve ? Order::forward : order_;
   random_ = mixed(seed_ + mixed(launches_++));
-  permutation_ = Permutation(shape.grid, mixed(random_));
+  permutation_ = Permutation(shape.grid / shape.cluster, mixed(random_));
   started_ = 0;
   resident_limit_ = resident_blocks(shape);
-  starved_nth_ = mixed(random_ + 1) % std::min(shape.grid, resident_limit_);
   starved_ = nullptr;
   looks_in_vain_ = 0;
   resident_.clear();
@@ -297,11 +347,13 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   parked_.clear();
   free_slots_.clear();
   for (std::size_t i = slots_.size(); i-- > 0;) free_slots_.push_back(static_cast<unsigned>(i));
+  waits_.clear();
   at_grid_barrier_ = 0;
   last_step_ = steps_ + steps_limit;
   fruitless_polls_ = 0;
   fruitless_limit_ =
-      fruitless_polls_limit + fruitless_polls_limit_per_thread * std::min(resident_limit_, shape.grid) * shape.block;
+      updates_per_poll *
+      (fruitless_polls_limit + fruitless_polls_limit_per_thread * std::min(resident_limit_, shape.grid) * shape.block);
   blockDim = shape.threads;
   gridDim = shape.blocks;
   threadIdx = {};
@@ -316,9 +368,14 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
     log_.forget();
   }
   first_serial_ = serials_ + 1;
-  unordered_from_ = log_.begin(first_serial_, enqueued);
+  unordered_from_ = log_.begin(first_serial_, enqueued, shape.overlaps);
+  // Work of another stream that nothing orders before or after it may hold places for as long as it waits for some. A
+  // cooperative launch gets all of its places or none.
+  if (!shape.cooperative && (another_stream_holds_kernels(enqueued.stream) || log_.others_from() != first_serial_))
+    resident_limit_ = std::max<std::size_t>(resident_limit_ / 2 / shape.cluster, 1) * shape.cluster;
   causality.begin_launch(order_now_ == Order::random);
-  while (started_ < std::min(shape.grid, resident_limit_)) start_block();
+  starved_nth_ = mixed(random_ + 1) % std::min(shape.grid, resident_limit_);
+  while (started_ < std::min(shape.grid, resident_limit_)) start_cluster();
   fibers_.begin_on_main();
   runs_launch = true;
   go_on(&fibers_.main().context, pick());
@@ -329,7 +386,9 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   kernel_.clear();
   code_ = {};
   last_failure_ = nullptr;
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (!failure_) return;
+  restore_variables();
+  std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 std::uint64_t steps() { return scheduler().steps(); }
@@ -342,6 +401,18 @@ void set_schedule(Order order, std::uint64_t seed) {
 std::string undefined_shuffles() {
   const DeviceLock lock;
   return scheduler().undefined_shuffles();
+}
+OtherUndefined::OtherUndefined() {
+  const DeviceLock lock;
+  scheduler().set_undefined(0);
+}
+OtherUndefined::~OtherUndefined() {
+  const DeviceLock lock;
+  scheduler().set_undefined(~std::uint64_t{0});
+}
+std::string unset_exchanges() {
+  const DeviceLock lock;
+  return scheduler().unset_exchanges();
 }
 
 void run_grid(const Shape& shape, const KernelCode& code, const std::string& kernel, const Enqueued& enqueued) {

@@ -36,6 +36,8 @@ class Scheduler {
   /// The random order chooses `lookahead` threads in advance while at least `lookahead_from` are ready. So few do not
   /// restrict what can happen.
   static constexpr std::size_t lookahead = 8, lookahead_from = 256;
+  /// So many updates in vain say as much as one load in vain that a wait is endless.
+  static constexpr std::uint64_t updates_per_poll = 4096;
 
  public:
   void run(const Shape& shape, const KernelCode& code, const std::string& kernel, const Enqueued&);
@@ -45,13 +47,19 @@ class Scheduler {
     launches_ = 0;
     undefined_shuffles_.clear();
     undefined_sites_.clear();
+    unset_exchanges_.clear();
+    unset_sites_.clear();
   }
   const std::string& undefined_shuffles() const { return undefined_shuffles_; }
+  const std::string& unset_exchanges() const { return unset_exchanges_; }
+  void note_unset_exchange(Site);
+  void set_undefined(std::uint64_t bits) { undefined_ = bits; }
 
   unsigned block_barrier(Waiting kind, bool predicate, Site);
   void grid_barrier(Site);
+  void cluster_barrier(Site);
   std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
-  void poll(std::uintptr_t address, Site);
+  void poll(std::uintptr_t address, bool waits, Site);
   void give_way() {
     settle();
     if (order_now_ != Order::random || !running) return;
@@ -59,11 +67,11 @@ class Scheduler {
     suspend();
   }
   void note_progress() { fruitless_polls_ = 0; }
-  void wait_for_previous_kernel() {
-    if (!running) fail_outside();
-    block_->has_waited[thread_now] = true;
-    in_reach = block_;
-  }
+  void wait_for_previous_kernel();
+  /// Whether the running thread comes after one that has waited for the kernel before; then it is as if it had.
+  bool comes_after_a_wait();
+  /// Other work than a kernel runs in that stream.
+  void note_other_work(const void* stream) { log_.settle(stream); }
   std::uint64_t steps() { return ++steps_; }
 
   /// Ends the running thread where its stack cannot be unwound, after its launch has failed.
@@ -98,7 +106,8 @@ class Scheduler {
 
   // Blocks, and who is next.
   std::size_t nth_block(std::size_t nth) const;
-  void start_block();
+  void start_cluster();
+  void start_block(unsigned rank);
   void end_block(BlockState&);
   Next finish();
   Next pick();
@@ -110,6 +119,7 @@ class Scheduler {
 
   // Waiting.
   void complete_block_barrier(BlockState&, Site);
+  void complete_cluster_barrier(BlockState& first);
   void check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask);
   void check_meeting(BlockState&, const Warp&, unsigned warp);
   void note_undefined(const BlockState&, const Warp&, unsigned thread);
@@ -125,8 +135,9 @@ class Scheduler {
   // Of all launches.
   Order order_ = Order::forward;
   std::uint64_t seed_ = 1, launches_ = 0;
-  std::string undefined_shuffles_;     // since the last set_schedule(),
-  std::vector<Site> undefined_sites_;  // one at each of these lines
+  std::string undefined_shuffles_, unset_exchanges_;  // since the last set_schedule(),
+  std::vector<Site> undefined_sites_, unset_sites_;   // one at each of these lines
+  std::uint64_t undefined_ = ~std::uint64_t{0};       // what undefined shuffles give
   std::uint32_t serials_ = 0;
   LaunchLog log_;
   Fibers fibers_{&Scheduler::fiber_main};
@@ -153,6 +164,7 @@ class Scheduler {
   BlockState* starved_ = nullptr;  // that block, while it may not begin
   std::uint64_t looks_in_vain_ = 0;  // of the others meanwhile
   std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; they run when nothing else can
+  std::vector<Accesses> waits_;                           // for the kernel before: the first of each block
   std::size_t at_grid_barrier_ = 0;
   Site grid_barrier_site_;
   bool grid_barrier_divergent_ = false;

@@ -2,16 +2,13 @@
 
 #include "device/sim/shared_memory.h"
 
-#include <cxxabi.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +16,7 @@
 #include "device/sim/access.h"
 #include "device/sim/block.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/kernel_name.h"
 #include "device/sim/limits.h"
 #include "device/sim/out_of_memory.h"
 #include "device/sim/scheduler.h"
@@ -50,18 +48,10 @@ extern "C" {
 [[gnu::weak, gnu::visibility("hidden")]] extern const NamedVariable __stop_reductio_arrays[];
 }
 
-/// "sums": of `reductio::(anonymous namespace)::rolled<float>(...)::sums`.
 std::string name_of(const SharedVariable* variable) {
-  for (const NamedVariable* n = __start_reductio_arrays; n != __stop_reductio_arrays; ++n) {
-    if (n->variable != variable) continue;
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> demangled(
-        abi::__cxa_demangle(n->mangled, nullptr, nullptr, &status), std::free);
-    const std::string_view whole = status == 0 ? demangled.get() : n->mangled;
-    const std::size_t colons = whole.rfind("::");
-    return std::string(colons == std::string_view::npos ? whole : whole.substr(colons + 2));
-  }
-  return "?";
+  const NamedVariable* const n = std::find_if(__start_reductio_arrays, __stop_reductio_arrays,
+                                              [&](const NamedVariable& v) { return v.variable == variable; });
+  return n == __stop_reductio_arrays ? "?" : last_name(n->mangled);
 }
 
 }  // namespace

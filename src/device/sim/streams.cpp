@@ -30,8 +30,11 @@ std::recursive_mutex& device_mutex() {
 
 using Work = std::function<void()>;
 
+/// What a stream's work is to what was enqueued before: `ours` is none of the GPU's.
+enum class Kind { kernel, other, ours };
 struct Item {
   Work work;
+  Kind kind;
   Enqueued enqueued;
 };
 
@@ -60,7 +63,12 @@ std::exception_ptr host_access;  // likewise: the first that nobody has been tol
 /// The enqueue() that is being watched.
 struct Watching {
   Shape first_launch{};
-  std::vector<std::pair<Stream, Work>> work;
+  struct Put {
+    Stream stream;
+    Work work;
+    Kind kind;
+  };
+  std::vector<Put> work;
   std::string wrong;  ///< what it did that it may not do: the first such
 };
 Watching* watched = nullptr;  // under the lock
@@ -75,7 +83,7 @@ Queue& queue(Stream s) {
   return *q;
 }
 
-void enqueue(Stream s, Work work) {
+void enqueue(Stream s, Work work, Kind kind = Kind::other) {
   const DeviceLock lock;
   if (running) throw DeviceError("simulated device: a kernel cannot enqueue work");
   if (const PlanId plan = acting_plan())
@@ -83,9 +91,9 @@ void enqueue(Stream s, Work work) {
       const WorksAs works(plan);
       work();
     };
-  if (watched) watched->work.emplace_back(s, work);
+  if (watched) watched->work.push_back({s, work, kind});
   Queue& q = queue(s);
-  q.work.push_back({std::move(work), scheduler().enqueued(&q, streams().idle())});
+  q.work.push_back({std::move(work), kind, scheduler().enqueued(&q, streams().idle())});
 }
 
 void run(Queue& q) {
@@ -97,6 +105,7 @@ void run(Queue& q) {
     const Item next = std::move(q.work.front());
     q.work.pop_front();
     under_way = next.enqueued;
+    if (next.kind == Kind::other) scheduler().note_other_work(&q);
     try {
       next.work();
     } catch (...) {
@@ -136,6 +145,16 @@ std::size_t abandon_default_stream() {
   return std::exchange(work, {}).size();
 }
 
+bool another_stream_holds_kernels(const void* stream) {
+  const auto& s = streams();
+  const auto holds = [&](const Queue& q) {
+    return &q != stream &&
+           std::any_of(q.work.begin(), q.work.end(), [](const Item& i) { return i.kind == Kind::kernel; });
+  };
+  return holds(s.standard) ||
+         std::any_of(s.created.begin(), s.created.end(), [&](const Queue* q) { return holds(*q); });
+}
+
 bool default_stream_holds_work() {
   const DeviceLock lock;
   return !streams().standard.work.empty();
@@ -148,13 +167,15 @@ void enqueue_kernel(Stream s, const Shape& shape, KernelCode code, const std::ty
   } catch (const Fault&) {
     check_launch(shape, readable(type));
   }
-  enqueue(s, [shape, code = std::move(code), &type] { run_grid(shape, code, readable(type), under_way); });
+  enqueue(
+      s, [shape, code = std::move(code), &type] { run_grid(shape, code, readable(type), under_way); }, Kind::kernel);
   const DeviceLock lock;
   if (watched && watched->first_launch.grid == 0) watched->first_launch = shape;
 }
 
 void enqueue_forgetting(Stream s, PlanId plan) {
-  enqueue(s, [=] { forget_now(plan); });
+  enqueue(
+      s, [=] { forget_now(plan); }, Kind::ours);
 }
 
 void enqueue_fill(Stream s, void* dst, unsigned char byte, std::size_t bytes) {
@@ -207,7 +228,7 @@ Watched watch_enqueue(const std::function<void()>& enqueue_call) {
   enqueue_call();
   if (!guard.now.wrong.empty()) throw Fault(FaultKind::contract, "", 0, {}, "", 0, guard.now.wrong);
   return {guard.now.first_launch, [work = std::move(guard.now.work)] {
-            for (const auto& [stream, one] : work) enqueue(stream, one);
+            for (const auto& [stream, one, kind] : work) enqueue(stream, one, kind);
           }};
 }
 

@@ -20,6 +20,7 @@ struct Shape {
   std::size_t shared_bytes = 0;
   bool cooperative = false;
   bool overlaps = false;  ///< it may begin before the kernel before it has ended
+  unsigned cluster = 1;   ///< blocks of a cluster
 };
 /// From numbers in x, y and z, whatever they are: what does not fit is the largest there is.
 Shape shape_of(const std::array<std::size_t, 3>& blocks, const std::array<std::size_t, 3>& threads);
@@ -37,6 +38,8 @@ Stream create_stream();
 void destroy_stream(Stream);
 /// Drops what the default stream holds. Returns the number of operations.
 std::size_t abandon_default_stream();
+/// Whether another stream than that (Enqueued::stream) holds kernels. Under the device's lock.
+bool another_stream_holds_kernels(const void* stream);
 /// Whether the default stream holds work, for a message.
 bool default_stream_holds_work();
 

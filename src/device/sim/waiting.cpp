@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/mutation.h"
 #include "device/sim/scheduler.h"
@@ -79,13 +80,49 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
   suspend();
 }
 
-REDUCTIO_HOT void Scheduler::poll(std::uintptr_t address, Site site) {
+void Scheduler::cluster_barrier(Site site) {
+  if (!running) fail_outside();
+  settle();
+  if (left_out(Synchronization::cluster_barrier, site)) return;
+  BlockState& first = *block_->leader;
+  block_->thread[thread_now].site = site;
+  block_->waiting[thread_now] = Waiting::cluster_barrier;
+  fruitless_polls_ = 0;
+  if (first.at_barrier++ == 0) {
+    first.cluster_barrier = site;
+    first.divergent_cluster = false;
+  } else if (!same(site, first.cluster_barrier)) {
+    first.divergent_cluster = true;
+  }
+  complete_cluster_barrier(first);
+  suspend();
+}
+
+/// If all have come who have not returned.
+void Scheduler::complete_cluster_barrier(BlockState& first) {
+  unsigned left = 0;
+  for (const BlockState* b : first.members) left += b->threads - b->exited;
+  if (first.at_barrier == 0 || first.at_barrier < left) return;
+  if (first.divergent_cluster)
+    return fail_barrier(*block_, FaultKind::divergent_barrier, "threads of the cluster wait at different barriers");
+  first.at_barrier = 0;
+  first.has_met = true;
+  causality.meet(first.members);
+  for (BlockState* b : first.members) {
+    if (b->exited == b->threads) continue;
+    b->last_barrier = first.cluster_barrier;
+    make_all_runnable(*b);
+  }
+  preferred_ = nullptr;
+}
+
+REDUCTIO_HOT void Scheduler::poll(std::uintptr_t address, bool waits, Site site) {
   if (!running) return;  // the access itself will say so
   BlockState& b = *block_;
   const unsigned t = thread_now;
   const bool again = b.polled[t].again(address);
   b.thread[t].site = site;
-  fruitless_polls_ = again ? fruitless_polls_ + 1 : 0;
+  fruitless_polls_ = again ? fruitless_polls_ + (waits ? updates_per_poll : 1) : 0;
   if (again) b.waiting[t] = Waiting::poll;
   if (fruitless_polls_ > fruitless_limit_) {
     fail_stuck();
@@ -104,7 +141,21 @@ unsigned block_barrier(Waiting kind, bool predicate, Site site) {
   return scheduler().block_barrier(kind, predicate, site);
 }
 void grid_barrier(Site site) { scheduler().grid_barrier(site); }
-void poll(std::uintptr_t address, Site site) { scheduler().poll(address, site); }
+void cluster_barrier(Site site) { scheduler().cluster_barrier(site); }
+
+unsigned cluster_rank() { return static_cast<unsigned>(running->index % running->cluster_blocks); }
+unsigned cluster_blocks() { return running->cluster_blocks; }
+void* in_cluster(const void* shared, unsigned rank, Site site) {
+  const std::uintptr_t offset =
+      reinterpret_cast<std::uintptr_t>(shared) - reinterpret_cast<std::uintptr_t>(running->shared);
+  if (offset >= shared_span)
+    stop_here(FaultKind::out_of_bounds, site, "asks for the place in another block of what is no shared memory");
+  if (rank >= running->cluster_blocks)
+    stop_here(FaultKind::out_of_bounds, site,
+              "asks for block " + std::to_string(rank) + " of a cluster of " + std::to_string(running->cluster_blocks));
+  return static_cast<BlockState*>(running)->leader->members[rank]->shared + offset;
+}
+void poll(std::uintptr_t address, bool waits, Site site) { scheduler().poll(address, waits, site); }
 void give_way() { scheduler().give_way(); }
 void wait_for_previous_kernel() { scheduler().wait_for_previous_kernel(); }
 void note_progress() { scheduler().note_progress(); }

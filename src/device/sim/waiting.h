@@ -15,6 +15,7 @@ enum class Waiting : std::uint8_t {
   block_barrier_and,
   block_barrier_count,
   grid_barrier,
+  cluster_barrier,
   warp,
   poll
 };
@@ -24,6 +25,12 @@ enum class Waiting : std::uint8_t {
 unsigned block_barrier(Waiting kind, bool predicate, Site);
 /// Waits for every thread of every block of a cooperative launch.
 void grid_barrier(Site);
+/// Waits for every thread of the cluster that has not returned from the kernel.
+void cluster_barrier(Site);
+/// The running block's number in its cluster, how many that has, and the same place in the shared memory of another.
+unsigned cluster_rank();
+unsigned cluster_blocks();
+void* in_cluster(const void* shared, unsigned rank, Site);
 
 enum class WarpOperation : std::uint8_t {
   sync,
@@ -48,11 +55,14 @@ enum class WarpOperation : std::uint8_t {
 ///              for any and all 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
+/// Ends the kernel: a shuffle's width is no power of two up to 32.
+[[noreturn]] void fail_width(int width, Site);
 /// Ends the kernel where the GPU that the device is like (gpu.h) is older than the `instruction`.
 void need_capability(int capability, const char* instruction, Site);
 
 /// Called before each atomic load, and each atomic that changes nothing. Yields if the thread has loaded it before.
-void poll(std::uintptr_t address, Site);
+/// `waits`: it is made to wait. Updates that happen to change nothing are as often part of the work.
+void poll(std::uintptr_t address, bool waits, Site);
 /// Called before atomic updates, atomic stores and fences. Yields if the order is random.
 void give_way();
 /// From here on the thread may touch global memory, in a launch that overlaps the kernel before.

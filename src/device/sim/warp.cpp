@@ -80,7 +80,7 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
     } else if (here >> lane.source & 1) {
       lane.result = warp.lanes[lane.source].bits;
     } else {
-      lane.result = ~std::uint64_t{0};
+      lane.result = undefined_;
       note_undefined(b, warp, w * warp_size + l);
     }
     b.waiting[w * warp_size + l] = Waiting::no;
@@ -90,11 +90,16 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
   if (operation == WarpOperation::sync) warp.order(mask, ++b.epoch);  // the others order nothing in memory
 }
 
+/// Whether nobody has asked this of the line since set_schedule().
+static bool is_first(std::vector<Site>& lines, const Site& site) {
+  if (std::any_of(lines.begin(), lines.end(), [&](const Site& s) { return same(s, site); })) return false;
+  lines.push_back(site);
+  return true;
+}
+
 REDUCTIO_RARE void Scheduler::note_undefined(const BlockState& b, const Warp& warp, unsigned thread) {
   const Site site = b.thread[thread].site;
-  if (std::any_of(undefined_sites_.begin(), undefined_sites_.end(), [&](const Site& s) { return same(s, site); }))
-    return;
-  undefined_sites_.push_back(site);
+  if (!is_first(undefined_sites_, site)) return;
   const Warp::Lane& lane = warp.lanes[thread % warp_size];
   const std::string why = !(warp.existing >> lane.source & 1) ? " is not in the block"
                           : lane.mask >> lane.source & 1      ? " has returned"
@@ -102,6 +107,13 @@ REDUCTIO_RARE void Scheduler::note_undefined(const BlockState& b, const Warp& wa
   undefined_shuffles_ += (undefined_shuffles_.empty() ? "in kernel " : "; in kernel ") + kernel_ + " the shuffle at " +
                          to_string(site) + " gives an undefined value, first to block " + block_name(b.index) +
                          ", thread " + thread_name(thread) + ": lane " + std::to_string(lane.source) + why;
+}
+
+REDUCTIO_RARE void Scheduler::note_unset_exchange(Site site) {
+  if (!is_first(unset_sites_, site)) return;
+  unset_exchanges_ += (unset_exchanges_.empty() ? "in kernel " : "; in kernel ") + kernel_ + " the exchange at " +
+                      to_string(site) + " meets a word that nobody has written, first in block " +
+                      block_name(block_->index) + ", thread " + thread_name(thread_now);
 }
 
 /// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a

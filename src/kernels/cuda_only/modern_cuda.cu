@@ -1,4 +1,4 @@
-/// modern_cuda: what modern.cu does with compute capability 9.0, which the simulated device does not have.
+/// modern_cuda: what modern.cu does with compute capability 9.0, by launches and PTX that nvcc alone takes.
 ///
 ///   modern/cluster    blocks that run side by side read each other's shared memory
 ///   modern/bulk-copy  the GPU copies whole tiles into shared memory while the threads add up the tile before

@@ -193,7 +193,7 @@ TEST(SimLaunch, FitAnotherGpuWhileTheDeviceIsLikeIt) {
     EXPECT_EQ(device->info().capability, 86);
   }
   EXPECT_EQ(device->info().threads_per_sm, 2048);
-  EXPECT_EQ(device->info().capability, 80);
+  EXPECT_EQ(device->info().capability, 90);
   EXPECT_THROW(sim::Like("nvidia-none"), UsageError);
 }
 

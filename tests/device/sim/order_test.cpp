@@ -709,6 +709,170 @@ TEST_P(SimOrder, AtomicsOfAllBlocksAreRememberedNotOnlyTheLast) {
   EXPECT_TRUE(says(f, "updated atomically in this launch")) << f.what();
 }
 
+// ---------------------------------------------------------------------------------------------------- locks
+
+enum class Lock { exchange, compare, bit, max };
+__device__ bool takes(unsigned* lock, Lock by) {
+  switch (by) {
+    case Lock::exchange: return atomicExch(lock, 1u) == 0;
+    case Lock::compare: return atomicCAS(lock, 0u, 1u) == 0;
+    case Lock::bit: return (atomicOr(lock, 1u) & 1u) == 0;
+    case Lock::max: return atomicMax(lock, 1u) == 0;
+  }
+  return true;
+}
+__global__ void adds_under_a_lock(unsigned* lock, unsigned* sum, Lock by, unsigned fenced) {
+  if (threadIdx.x % 32 != 0) return;
+  while (!takes(lock, by)) {
+  }
+  if (fenced) __threadfence();
+  sum[0] += 1;
+  if (fenced) __threadfence();
+  atomicExch(lock, 0u);
+}
+__global__ void claims(unsigned* claimed, unsigned* winners, Lock by) {
+  if (takes(claimed + threadIdx.x, by)) atomicAdd(winners + threadIdx.x, 1u);
+}
+
+// An update reads the newest value, even one that happens to change nothing.
+TEST_P(SimOrder, ALockHasOneOwner) {
+  for (const Lock by : {Lock::exchange, Lock::compare, Lock::bit, Lock::max})
+    for (unsigned seed = 1; seed <= 5; ++seed) {
+      sim::set_schedule(GetParam(), seed);
+      const auto words = zeros<unsigned>(2), claimed = zeros<unsigned>(32), winners = zeros<unsigned>(32);
+      run<adds_under_a_lock>(9, 64, 0, words.ptr(), words.ptr() + 1, by, 1u);
+      EXPECT_EQ(on_host(words)[1], 18u);
+      run<claims>(7, 32, 0, claimed.ptr(), winners.ptr(), by);
+      EXPECT_EQ(on_host(winners), std::vector<unsigned>(32, 1u));
+    }
+}
+
+TEST_P(SimOrder, ALockWithoutFencesOrdersNothing) {
+  for (const Lock by : {Lock::exchange, Lock::compare}) {
+    const auto words = zeros<unsigned>(2);
+    const Fault f = fault_of<adds_under_a_lock>(3, 32, 0, words.ptr(), words.ptr() + 1, by, 0u);
+    EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+    EXPECT_TRUE(says(f, "has passed no __threadfence() between that and its atomic")) << f.what();
+  }
+}
+
+/// Block 0 gives the lock back without a fence; block 1 has it then, and reads what block 0 wrote when that has had it
+/// once more, with a fence.
+__global__ void gives_back_too_early(unsigned* lock, unsigned* turn, unsigned* data, unsigned* out) {
+  const auto take = [&] {
+    while (atomicExch(lock, 1u) != 0) {
+    }
+    __threadfence();
+  };
+  const auto wait_for_turn = [&](unsigned n) {
+    while (load_relaxed(turn) != n) {
+    }
+  };
+  if (blockIdx.x == 1) wait_for_turn(1);
+  take();
+  if (blockIdx.x == 0) data[0] = 1;
+  atomicExch(lock, 0u);
+  store_relaxed(turn, blockIdx.x + 1);
+  if (blockIdx.x == 0) {
+    wait_for_turn(2);
+    take();
+    __threadfence();
+    atomicExch(lock, 0u);
+    store_relaxed(turn, 3u);
+  } else {
+    wait_for_turn(3);
+    out[0] = data[0];
+  }
+}
+TEST_P(SimOrder, WhatIsMissingAtALockIsTheFenceBeforeItIsGivenBack) {
+  const auto words = zeros<unsigned>(4);
+  const Fault f =
+      fault_of<gives_back_too_early>(2, 1, 0, words.ptr(), words.ptr() + 1, words.ptr() + 2, words.ptr() + 3);
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  EXPECT_TRUE(says(f, "thread 0 of block 0 has passed no __threadfence() between that and its atomic")) << f.what();
+}
+
+__global__ void exchanges(unsigned* p, unsigned* old, unsigned dropped) {
+  const unsigned was = atomicExch(p, 7u);
+  if (!dropped) old[0] = was;
+}
+
+TEST_P(SimOrder, AnExchangeMayMeetWhatNobodyHasWritten) {
+  const Buffer<unsigned> p(1), old(1), other(1);
+  run<exchanges>(1, 1, 0, p.ptr(), old.ptr(), 1u);
+  EXPECT_EQ(on_host(p)[0], 7u);
+  run<exchanges>(1, 1, 0, other.ptr(), old.ptr(), 0u);
+  EXPECT_EQ(on_host(old)[0], ~0u);
+  EXPECT_NE(sim::unset_exchanges().find("in kernel exchanges the exchange at tests/device/sim/order_test.cpp:"),
+            std::string::npos);
+  EXPECT_NE(sim::unset_exchanges().find(" meets a word that nobody has written, first in block 0, thread 0"),
+            std::string::npos);
+}
+
+// ---------------------------------------------------------------------------------------------------- store buffering
+
+enum class Between { nothing, release_acquire, fences };
+/// Each block stores its flag and looks for the other's: both may miss the other, unless fences stand between.
+__global__ void store_and_look(unsigned* flags, unsigned* seen, Between between) {
+  unsigned *const mine = flags + blockIdx.x, *const theirs = flags + (1 - blockIdx.x);
+  if (between == Between::release_acquire) {
+    store_release(mine, 1u);
+    seen[blockIdx.x] = load_acquire(theirs);
+  } else {
+    store_relaxed(mine, 1u);
+    if (between == Between::fences) __threadfence();
+    seen[blockIdx.x] = load_relaxed(theirs);
+  }
+}
+
+TEST(SimOrderRandom, StoresMayStayInABufferUnlessFencesStandBehindThem) {
+  const auto both_miss = [](Between between) {
+    bool missed = false;
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+      sim::set_schedule(Order::random, seed);
+      const auto flags = zeros<unsigned>(2);
+      const Buffer<unsigned> seen(2);
+      run<store_and_look>(2, 1, 0, flags.ptr(), seen.ptr(), between);
+      missed |= on_host(seen) == std::vector<unsigned>{0, 0};
+    }
+    sim::set_schedule(Order::forward);
+    return missed;
+  };
+  EXPECT_TRUE(both_miss(Between::nothing));
+  EXPECT_TRUE(both_miss(Between::release_acquire));
+  EXPECT_FALSE(both_miss(Between::fences));
+}
+
+// ---------------------------------------------------------------------------------------------------- sizes
+
+/// A value and its flag, stored and loaded as one word of 8 bytes or by halves.
+__global__ void by_halves(unsigned long long* word, unsigned* out, unsigned halves) {
+  if (blockIdx.x == 0) {
+    unsigned* const half = reinterpret_cast<unsigned*>(word);
+    if (halves) {
+      store_relaxed(half, 42u);
+      store_relaxed(half + 1, 1u);
+    } else {
+      store_relaxed(word, 1ull << 32 | 42);
+    }
+  } else {
+    unsigned long long both;
+    while ((both = load_relaxed(word)) >> 32 == 0) {
+    }
+    out[0] = static_cast<unsigned>(both);
+  }
+}
+
+TEST_P(SimOrder, AtomicsOfTwoSizesAreNoneToEachOther) {
+  const auto word = zeros<unsigned long long>(1), again = zeros<unsigned long long>(1);
+  const Buffer<unsigned> out(1);
+  run<by_halves>(2, 1, 0, word.ptr(), out.ptr(), 0u);
+  EXPECT_EQ(on_host(out)[0], 42u);
+  const Fault f = fault_of<by_halves>(2, 1, 0, again.ptr(), out.ptr(), 1u);
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  EXPECT_TRUE(says(f, "atomics of 4 and of 8 bytes are none to each other: use one size")) << f.what();
+}
+
 // ---------------------------------------------------------------------------------------------------- messages
 
 constexpr int first_line = __LINE__ + 2;  // of the body

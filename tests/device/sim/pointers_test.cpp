@@ -1,7 +1,10 @@
 // Kernels use memory by pointers, references, names and lambdas, as in any C++, and each access is found.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -313,11 +316,23 @@ __global__ void adds_at(unsigned* p) {
 }
 constexpr int adds_p = __LINE__ - 2;
 
-__device__ unsigned of_the_host = 7;  // to CUDA a variable of the device
-__global__ void adds_to_a_variable() {
-  if (threadIdx.x == 5) of_the_host += 1;
+/// What a struct of parameters points to.
+struct Pointers {
+  const unsigned* plain;
+  std::span<const unsigned> span;
+};
+__global__ void reads_by_struct(Pointers p, unsigned* out) {
+  if (threadIdx.x == 5) out[0] = p.span.empty() ? p.plain[2] : p.span[2];
 }
-constexpr int adds_to_variable = __LINE__ - 2;
+__device__ unsigned of_the_device[4] = {7, 7, 7, 7};
+static const unsigned of_the_program[4] = {7, 7, 7, 7};
+__global__ void adds_to_a_variable(unsigned* out) {
+  if (threadIdx.x == 5) out[0] = of_the_device[2] += of_the_program[1 + threadIdx.x % 2];
+}
+__global__ void past_a_variable(std::size_t i) {
+  unsigned* const p = of_the_device;
+  if (threadIdx.x == 5) p[i] = 1;
+}
 
 TEST_P(SimPointers, PointersThatAreNone) {
   const auto before = zeros<unsigned>(4), out = zeros<unsigned>(4), behind = zeros<unsigned>(4);
@@ -332,10 +347,7 @@ TEST_P(SimPointers, PointersThatAreNone) {
   expect_all(nullptr, FaultKind::out_of_bounds, "at a null pointer");
   expect_all(reinterpret_cast<unsigned*>(12), FaultKind::out_of_bounds, "at a null pointer");
   const std::string host = "that are no memory of the device: a kernel reaches what it is given pointers to, and";
-  for (unsigned* const p : {&of_the_host, &local, heap.get()}) expect_all(p, FaultKind::out_of_bounds, host);
-  expect_fault(fault_of<adds_to_a_variable>(1, 32, 0), FaultKind::out_of_bounds, 5, adds_to_variable,
-               "reads 4 bytes " + host);
-  EXPECT_EQ(of_the_host, 7u);
+  for (unsigned* const p : {&local, heap.get()}) expect_all(p, FaultKind::out_of_bounds, host);
   EXPECT_EQ(local, 7u);
   EXPECT_EQ(*heap, 7u);
 
@@ -355,6 +367,37 @@ TEST_P(SimPointers, PointersThatAreNone) {
   expect_all(out.ptr() - 1, FaultKind::out_of_bounds, "4 bytes before the start of an allocation of 16 bytes");
   expect_all(out.ptr() + 4096 / 4, FaultKind::out_of_bounds,
              std::to_string(4096 - 16) + " bytes behind the end of an allocation of 16 bytes");
+}
+
+TEST_P(SimPointers, PointersInAStructThatAreNone) {
+  const auto there = counting(4), out = zeros<unsigned>(1);
+  const auto heap = std::make_unique<unsigned[]>(4);
+  std::array<unsigned, 4> local{};
+  run<reads_by_struct>(1, 32, 0, Pointers{there.ptr(), {}}, out.ptr());
+  run<reads_by_struct>(1, 32, 0, Pointers{nullptr, {there.ptr(), 4}}, out.ptr());
+  EXPECT_EQ(on_host(out)[0], 2u);
+  for (const unsigned* const p : {static_cast<const unsigned*>(heap.get()), static_cast<const unsigned*>(local.data()),
+                                  of_the_program, static_cast<const unsigned*>(of_the_device)})
+    for (const bool spans : {false, true}) {
+      const Fault f =
+          fault_of<reads_by_struct>(1, 32, 0, spans ? Pointers{nullptr, {p, 4}} : Pointers{p, {}}, out.ptr());
+      EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+      EXPECT_TRUE(says(f, "reads 4 bytes that are no memory of the device")) << f.what();
+    }
+}
+
+/// A variable that the kernel itself names is global memory of its own.
+TEST_P(SimPointers, VariablesOfTheDevice) {
+  const auto out = zeros<unsigned>(1);
+  const unsigned before = of_the_device[2];
+  run<adds_to_a_variable>(1, 32, 0, out.ptr());
+  EXPECT_EQ(on_host(out)[0], before + 7);
+  EXPECT_EQ(of_the_device[2], before + 7);
+  EXPECT_EQ(fault_of<past_a_variable>(1, 32, 0, std::size_t{4}).kind, FaultKind::out_of_bounds);
+  EXPECT_EQ(of_the_device[2], 7u) << "a fault brings back what was there at first";
+  const Fault f = fault_of<adds_to_a_variable>(2, 32, 0, out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::race);
+  EXPECT_TRUE(says(f, "element 2 of 4 elements of variable of_the_device, which block ")) << f.what();
 }
 
 /// A long local array is filled from a constant of the program's; a pointer may lead to one or to memory.

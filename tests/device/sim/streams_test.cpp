@@ -245,6 +245,81 @@ TEST_F(TwoSimStreams, RaceInWhatIsLaunchedAgain) {
   EXPECT_NE(told().find("of a launch of another stream wrote"), std::string::npos);
 }
 
+__global__ void waits_and_stores(unsigned* p) {
+  wait_for_previous_kernel();
+  p[threadIdx.x] = 1;
+}
+__global__ void waits_and_copies(const unsigned* from, unsigned* to, bool read_only) {
+  wait_for_previous_kernel();
+  to[threadIdx.x] = read_only ? __ldg(from + threadIdx.x) : from[threadIdx.x];
+}
+Launch overlapping(Stream s, unsigned threads = 1) {
+  Launch l{1, threads, 0, s};
+  l.overlaps = true;
+  return l;
+}
+
+/// Only who waits for the kernel before hands on that this has ended.
+TEST_F(TwoSimStreams, AreNotKeptByAKernelThatReturnsWithoutWaiting) {
+  const auto three = [&](auto middle) {
+    launch<waits_and_stores>(overlapping(a), of_a.ptr());
+    middle();
+    launch<waits_and_copies>(overlapping(a), of_a.ptr(), of_b.ptr(), false);
+    return told();
+  };
+  const std::string why = three([&] { launch<nothing>(overlapping(a)); });
+  EXPECT_NE(why.find("which thread 0 of an earlier launch wrote"), std::string::npos) << why;
+  EXPECT_NE(
+      why.find("a kernel between them has ended without wait_for_previous_kernel(), so that launch may still run"),
+      std::string::npos)
+      << why;
+  EXPECT_EQ(three([&] { launch<waits_and_stores>(overlapping(a), both.ptr()); }), "");
+  EXPECT_EQ(three([&] { launch<nothing>({1, 32, 0, a}); }), "") << "it begins when all before it has ended";
+  EXPECT_EQ(three([&] {
+              launch<nothing>(overlapping(a));
+              zero(both.ptr(), 1, a);
+            }),
+            "")
+      << "so does other work";
+}
+
+TEST_F(TwoSimStreams, TheReadOnlyCacheMayHoldWhatWasThereBeforeAnOverlappedKernel) {
+  for (const bool read_only : {false, true})
+    for (const bool overlaps : {false, true}) {
+      launch<waits_and_stores>({1, 1, 0, a}, of_a.ptr());
+      Launch second = overlapping(a);
+      second.overlaps = overlaps;
+      launch<waits_and_copies>(second, of_a.ptr(), of_b.ptr(), read_only);
+      const std::string why = told();
+      EXPECT_EQ(why.find("than the kernel before it wrote there, which may still run when this launch begins") !=
+                    std::string::npos,
+                read_only && overlaps)
+          << why;
+      EXPECT_EQ(why.empty(), !(read_only && overlaps)) << why;
+    }
+}
+
+/// One thread waits for the kernel before; whoever comes after it may rely on that.
+enum class Meets { not_at_all, block, warp };
+__global__ void one_thread_waits(unsigned* p, Meets how) {
+  if (threadIdx.x % 32 == 0 && (how != Meets::block || threadIdx.x == 0)) wait_for_previous_kernel();
+  if (how == Meets::block) __syncthreads();
+  if (how == Meets::warp) __syncwarp();
+  p[threadIdx.x] += 1;
+}
+TEST_F(TwoSimStreams, AWaitForTheKernelBeforeCountsBehindABarrier) {
+  const auto words = zeros<unsigned>(64);
+  for (const Order order : all_orders) {
+    sim::set_schedule(order);
+    for (const Meets how : {Meets::not_at_all, Meets::block, Meets::warp}) {
+      launch<waits_and_stores>(overlapping(a, 64), words.ptr());
+      launch<one_thread_waits>(overlapping(a, 64), words.ptr(), how);
+      EXPECT_EQ(told().empty(), how != Meets::not_at_all);
+    }
+  }
+  sim::set_schedule(Order::forward);
+}
+
 TEST(LaunchLog, TellsSerialsOfOtherStreamsSinceALaunchWasEnqueued) {
   sim::LaunchLog log;
   const int a = 0, b = 0;

@@ -92,6 +92,20 @@ TEST_P(SimWarps, ValuesThatCudaLeavesUndefinedAreToldOf) {
   EXPECT_EQ(both.find(used + "; in kernel eight_lanes the shuffle at "), 0u) << both;
 }
 
+__global__ void by_width(unsigned* out, int width) { out[threadIdx.x] = __shfl_down_sync(~0u, threadIdx.x, 1, width); }
+__global__ void mask_for_value(unsigned* out) { out[threadIdx.x] = __shfl_down_sync(threadIdx.x, ~0u, 1); }
+
+TEST_P(SimWarps, WidthsAreThoseOfCuda) {
+  const Buffer<unsigned> out(32);
+  for (const int width : {0, 3, 24, 64, -1}) {
+    const Fault f = fault_of<by_width>(1, 32, 0, out.ptr(), width);
+    EXPECT_EQ(f.kind, FaultKind::warp_mask) << f.what();
+    EXPECT_TRUE(says(f, "in segments of " + std::to_string(width) + " lanes; CUDA takes 1, 2, 4, 8, 16 or 32"));
+  }
+  const Fault f = fault_of<mask_for_value>(1, 32, 0, out.ptr());
+  EXPECT_TRUE(says(f, "that it passes: the mask comes first, then the value")) << f.what();
+}
+
 __global__ void warp_sums(unsigned* u, int* i) {
   u[threadIdx.x] = __reduce_add_sync(0xffffffffu, 0xfffffff0u + threadIdx.x % 32);
   if (threadIdx.x % 2)
@@ -173,7 +187,7 @@ TEST_P(SimWarps, LaneNotInItsMask) {
   EXPECT_EQ(f.kind, FaultKind::warp_mask) << f.what();
   ASSERT_EQ(f.threads.size(), 1u);
   EXPECT_GE(f.threads[0] % 32, 16u);
-  EXPECT_TRUE(says(f, "is not in the mask 0x0000ffff it passes")) << f.what();
+  EXPECT_TRUE(says(f, "is not in the mask 0x0000ffff that it passes")) << f.what();
 }
 
 __global__ void masks_disagree(unsigned* out) {
