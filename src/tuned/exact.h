@@ -46,8 +46,8 @@
 #include <type_traits>
 
 #include "../device/kernel.h"
+#include "far_bands.h"
 #include "launch_table.h"
-#include "long_accumulator.h"
 #include "partial.h"
 #include "reading.h"
 #include "tuned.h"
@@ -70,15 +70,7 @@ using BFloat = NarrowFloat<7>;
 
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
-/// The sum of a warp's values, in all lanes. Below 8.0, and simulated, by shuffles.
-__device__ inline unsigned added_in_warp(unsigned value) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(whole_warp, value);
-#else
-  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(whole_warp, value, distance);
-  return value;
-#endif
-}
+/// The least of a warp's values, in all lanes. Below 8.0, and simulated, by shuffles.
 __device__ inline unsigned least_in_warp(unsigned value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_min_sync(whole_warp, value);
@@ -743,6 +735,7 @@ struct ExactResult {
 ///   word 7        | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
 class ExactFinish {
   static constexpr unsigned packed = 8;
+  static constexpr std::uint64_t one_far_band = one_block << count_bits, all_far_bands = all_blocks << count_bits;
   /// Of the highest packed digit of a block: 2047 of them have 39 bits.
   static constexpr std::int64_t most_of_last = std::int64_t{1} << 28;
   /// Where the packed digits are, among a warp's: in digit[row] of lanes first to last. Behind the digits the long
@@ -755,7 +748,7 @@ class ExactFinish {
     static_assert(last < 32 && only_zeros_word < 32 * per_lane, "in one row, and read by a warp");
   };
   static constexpr unsigned words_of_sum = 32 * 2, words_of_squares = 32 * 3;
-  static_assert(words_of_sum + words_of_squares <= 2 * long_accumulator_words && 2 * packed <= claims_word,
+  static_assert(words_of_sum + words_of_squares <= 2 * far_words && 2 * packed <= claims_word,
                 "they lie where those of tuned::sum and tuned::moments are");
 
  public:
@@ -930,7 +923,7 @@ class ExactFinish {
 
   template <unsigned of>
   __device__ std::uint64_t* outside_words() const {
-    return workspace + (long_accumulator_word + of * words_of_sum);
+    return workspace + (far_word + of * words_of_sum);
   }
   template <unsigned of>
   __device__ void add_outside(unsigned word, std::int64_t value) const {
@@ -951,7 +944,7 @@ class ExactFinish {
       const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
       std::uint64_t* const words = workspace + of * packed;
       std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
-      if (lane == A::last && !fits) word += one_that_did_not_fit;
+      if (lane == A::last && !fits) word += one_far_band;
       // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
       // which the block's barrier has brought here.
       if (!fits) __threadfence();
@@ -960,7 +953,7 @@ class ExactFinish {
       if ((are_complete >> A::last & 1) == 0) return;
       while (has_word && !complete(word)) word = load_relaxed(words + (lane - A::first));
       sum = has_word ? static_cast<std::int64_t>(word) >> counts : 0;
-      all_fit = __any_sync(whole_warp, lane == A::last && (word & all_that_did_not_fit) != 0) == 0;
+      all_fit = __any_sync(whole_warp, lane == A::last && (word & all_far_bands) != 0) == 0;
       if (has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
     }
     constexpr int base = LaneDigits<per_lane>::base + 32 * A::row;

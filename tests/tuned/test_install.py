@@ -15,7 +15,7 @@ NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin
 CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
     "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h",
-    "tuned/long_accumulator.h", "tuned/finish.h", "tuned/cluster.cuh", "tuned/exact.h", "tuned/partial.h",
+    "tuned/far_bands.h", "tuned/finish.h", "tuned/cluster.cuh", "tuned/exact.h", "tuned/partial.h",
     "device/kernel.h", "device/cuda/kernel.cuh",
 }
 # As far as the toolkit has them: 120 came with 12.8. For 90 the document's listing is compiled, and where a GPU runs it all.
