@@ -1,8 +1,8 @@
-/// The CPU's twin of exact/sum (tuned/exact.h): the real sum, rounded once, so it has the same bits.
+/// The CPU's twin of exact/sum (exact/exact.h): the real sum, rounded once, so it has the same bits.
 ///
 ///   exact/cpu  sum, wide sum, sum of squares, moments (which read the array twice)
 ///
-/// Threads take even shares (exact::add and add_squares of tuned/partial.h). Adding up their sums rounds nothing, so
+/// Threads take even shares (exact::add and add_squares of exact/partial.h). Adding up their sums rounds nothing, so
 /// `threads` changes no bit.
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 #include "baselines/cpu_types.h"
 #include "core/variant.h"
-#include "tuned/partial.h"
+#include "exact/partial.h"
 
 namespace reductio {
 namespace {
@@ -60,7 +60,7 @@ std::unique_ptr<Plan> prepare_exact(const Problem& p, const Settings& s, const D
 
 const RegisterCpu exact_cpu({.id = "exact/cpu",
                              .title = "exact, on the CPU",
-                             .cites = "src/tuned/partial.h",
+                             .cites = "src/exact/partial.h",
                              .kind = VariantKind::cpu,
                              .own_experiment = "compare",
                              .how = {.thread = "SIMD sums without rounding", .block = "", .grid = "all cores"},

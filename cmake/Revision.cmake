@@ -8,7 +8,7 @@ if(_git)
   execute_process(COMMAND ${_git} -C ${SOURCE} rev-parse HEAD
                   OUTPUT_VARIABLE _revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   execute_process(COMMAND ${_git} -C ${SOURCE} status --porcelain -- CMakeLists.txt cmake src baselines experiments
-                          ":(exclude)experiments/results"
+                          ":(exclude)experiments/results/*/*"
                   OUTPUT_VARIABLE _changes ERROR_QUIET)
   if(_changes)
     set(_dirty true)

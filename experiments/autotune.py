@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "paper"))
+sys.path.insert(0, str(ROOT / "src"))
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
-import results as rs  # noqa: E402
-from command_line import Parser, one_line  # noqa: E402
+from report import results as rs  # noqa: E402
+from report.command_line import Parser, one_line  # noqa: E402
 
 VARIANT, CUB, CUB_TUNED = "tuned/sum", "cub/sum", "cub/sum-tuned"
 TABLES = {"one_word_table": ("i32",), "words_table": ("f32", "f64")}

@@ -36,9 +36,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from command_line import Parser  # noqa: E402
+from report.command_line import Parser  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parents[1]
 COLUMNS = ["compiler", "version", "target", "level", "kernel", "element_type", "index", "loop", "instructions",

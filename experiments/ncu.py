@@ -214,7 +214,7 @@ def main(arguments: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ncu.py", description="Counts by Nsight Compute, to ncu.csv in a results folder")
-    parser.print_usage = lambda *_: None  # as paper/command_line.py, which need not lie beside this
+    parser.print_usage = lambda *_: None  # as report/command_line.py, which need not lie beside this
     parser.add_argument("folder", type=Path, help="the machine's results folder")
     parser.add_argument("--reductio", default=str(Path(__file__).resolve().parents[1] / "build" / "bin" / "reductio"))
     parser.add_argument("--ncu", default="", help="Nsight Compute's command line (default: looked for)")

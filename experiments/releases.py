@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Which machine code each release of CUB makes of a sum: cmake/cccl_code.csv, which `reductio releases` shows.
+"""Which machine code each release of CUB makes of a sum: results/cccl_code.csv, which `reductio releases` shows.
 
-    experiments/releases.py [--build build] [--architectures 80,90,120] [--out cmake/cccl_code.csv]
+    experiments/releases.py [--build build] [--architectures 80,90,120] [--out FILE]
 
 Run it where the program was built with -DREDUCTIO_CCCL_RELEASES=all, whose headers it takes. nvcc compiles each
 release's sums for each architecture (about ten CPU minutes); cuobjdump shows them, of the CUDA toolkit or by
@@ -23,9 +23,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from command_line import Parser  # noqa: E402
+from report.command_line import Parser  # noqa: E402
 from compiler import SASS, Refused, find_tool, run, sass  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -125,7 +125,7 @@ def main() -> int:
     parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=PROJECT / "build", help="where the releases' headers lie")
     parser.add_argument("--architectures", default="80,90,120", help="compute capabilities, times ten")
-    parser.add_argument("--out", type=Path, default=PROJECT / "cmake" / "cccl_code.csv")
+    parser.add_argument("--out", type=Path, default=PROJECT / "experiments" / "results" / "cccl_code.csv")
     options = parser.parse_args()
     try:
         cuobjdump = find_tool("cuobjdump")

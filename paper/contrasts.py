@@ -1,12 +1,12 @@
-"""What contrasts.json asks of a results folder; `reductio summarize FOLDER` answers by FOLDER/contrasts.csv, which
-Results.contrast reads."""
+"""What contrasts.json asks of a results folder; `reductio summarize FOLDER` answers by FOLDER/contrasts.csv."""
 
 import json
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+
+from report import results as rs
 
 FILE = Path(__file__).resolve().parent / "contrasts.json"
 
@@ -22,27 +22,6 @@ class Asked:
     def calls(self, power: int) -> list[str]:
         """Those above the line, power 1, or below it, -1."""
         return [point[1] for point in self.points if point[0] * power > 0]
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """What a results folder has of a contrast at one size; `value` is NaN where something lacks, as `reason` says."""
-
-    name: str
-    n: int
-    value: float = math.nan  # a speedup or another ratio; of one call a time in s, by clock() in cycles
-    low: float = math.nan
-    high: float = math.nan
-    enough: bool = False     # contexts for the interval
-    verdict: str = ""
-    reason: str = ""
-    experiment: str = ""
-    element_type: str = ""
-    pairs: int = 0           # that it is a mean over
-
-    @property
-    def known(self) -> bool:
-        return not math.isnan(self.value)
 
 
 @lru_cache(maxsize=1)
@@ -76,3 +55,18 @@ def named(prefix: str) -> list[Asked]:
     if not found:
         raise KeyError(f"{FILE.name} has no contrast {prefix}*")
     return found
+
+
+def at(results: rs.Results, name: str, n: int | None = None, element_type: str | None = None) -> rs.Contrast:
+    """A contrast at n, or at the first of its sizes; where contrasts.csv lacks it, one without a value."""
+    if name not in asked():
+        raise KeyError(f"{FILE.name} has no contrast {name}")
+    of = [c for c in results.contrasts.get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
+    why = "contrasts.csv has no such row" if results.contrasts else "no contrasts.csv"
+    return of[0] if of else rs.Contrast(name, n or 0, reason=f"{why}: {rs.MADE_BY['contrasts.csv']}")
+
+
+def like(results: rs.Results, prefix: str) -> list[tuple[str, rs.Contrast]]:
+    """All that have a value, of those whose names begin so, each with the rest of its name."""
+    return [(one.name.removeprefix(prefix), c) for one in named(prefix)
+            for c in results.contrasts.get(one.name, []) if c.known]

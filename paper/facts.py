@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 import contrasts  # for queries, as speeds()
-import results as rs
+from report import results as rs
 from figures.frontier import points_of
 from figures.index import speeds
 from goals import ODD
@@ -82,8 +82,8 @@ def vocabulary(d: rs.Results) -> dict:
     """By name what a query may use."""
     known = {name: partial(of, d) if isfunction(of) and of.__code__.co_varnames[:1] == ("d",) else of
              for name, of in globals().items()}
-    asked = ("rows", "row", "measured", "us", "probe", "contrast", "other")
-    return known | {name: getattr(d, name) for name in asked} | {"d": d}
+    asked = ("rows", "row", "measured", "us", "probe", "other")
+    return known | {name: getattr(d, name) for name in asked} | {"contrast": partial(contrasts.at, d), "d": d}
 
 
 @cache
@@ -162,7 +162,7 @@ def differ(d: rs.Results, other: str, role: str) -> set[str]:
 
 
 def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
-    return [d.contrast(name, n).value for name in names]
+    return [contrasts.at(d, name, n).value for name in names]
 
 
 def range_of_finishes(d: rs.Results, n: int) -> float:

@@ -13,11 +13,13 @@ import sys
 from pathlib import Path
 from statistics import geometric_mean
 
-import numpy as np
-import pandas as pd
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-import results as rs
-from command_line import Parser, one_line
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+from report import results as rs  # noqa: E402
+from report.command_line import Parser, one_line  # noqa: E402
 
 SET = Path(__file__).with_name("goals-set.csv")
 WORST_FIRST = MISSED, ABSENT, MET = "missed", "not measured", "met"

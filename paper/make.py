@@ -13,12 +13,16 @@ import re
 import sys
 from pathlib import Path
 
-from command_line import Parser, needed_by, one_line
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from report.command_line import Parser, needed_by, one_line  # noqa: E402
 
 with needed_by("make.py: error: it"):
-    import results as rs
+    import claims
+    from report import results as rs
     from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
-                         releases, speedup, style, throughput, tuned)
+                         releases, speedup, throughput, tuned)
+    from report import style
     from text import numbers, tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,8 +84,28 @@ def contents(results, told: list[str], tables: list[Path]) -> str:
         f"The paper's tables and numbers, for LaTeX: {', '.join(f'`tables/{path.name}`' for path in tables)}.", "", ""])
 
 
+def read_results(folder: Path, cpu_folder: Path | None = None) -> rs.Results:
+    """A folder with a comparison, a CPU's rows or both; cpu.csv comes from `cpu_folder` where one is named (the program
+    gives CPUs their own folders). What the paper is made of is read now, so that a damaged file is told at once."""
+    results = rs.Results(folder, cpu_folder)
+    comparison, cpu = results.file("comparison.csv"), results.file("cpu.csv")
+    if not comparison.exists() and not cpu.exists():
+        raise rs.ResultsError(f"{folder} holds neither comparison.csv nor cpu.csv: run `reductio run comparison` or "
+                              f"`reductio run cpu`, and name the folder that it writes to")
+    if cpu_folder is not None and not cpu.exists():
+        raise rs.ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
+    for part in ("machine", "catalog", "models", "contrasts", "beside"):
+        getattr(results, part)
+    claims.verdicts(results)
+    results.machine_of("cpu.csv")
+    results.table("probes")
+    for experiment in ("comparison", "cpu", "limits", "timing"):
+        results.experiment(experiment)
+    return results
+
+
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> None:
-    results = rs.read_results(results_folder, cpu_folder)
+    results = read_results(results_folder, cpu_folder)
     try:
         for folder in (out / "figures", out / "tables"):
             folder.mkdir(parents=True, exist_ok=True)

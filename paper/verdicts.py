@@ -17,12 +17,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-import contrasts
-import results as rs
-from command_line import Parser, one_line
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+import claims  # noqa: E402
+import contrasts  # noqa: E402
+from report import results as rs  # noqa: E402
+from report.command_line import Parser, one_line  # noqa: E402
 
 VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(rs.VERDICTS.words["verdict"])  # as they are counted
 WORST_FIRST = (REVERSED, UNDECIDED, NEAR, NONE, MIXED, WEAKER, HOLDS)  # a claim's verdict is the worst of its tests'
@@ -87,7 +90,7 @@ class Found:
 
 
 def contrast(results: rs.Results, name: str, n: int) -> rs.Contrast:
-    found = results.contrast(name, n)
+    found = contrasts.at(results, name, n)
     if not found.known or not found.enough:
         raise rs.Absent(found.reason)
     return found
@@ -364,14 +367,14 @@ def in_a_row(values: list[int]) -> str:
 def verdicts(results: rs.Results) -> pd.DataFrame:
     """verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, its tests where they are
     several, and what is told beside."""
-    claims, rows = rs.claims(), []
-    for claim in claims["claims"]:
+    listed, rows = claims.listed(), []
+    for claim in listed["claims"]:
         deciding, beside = ([t for t in claim["tests"] if bool(t.get("beside")) == of] for of in (False, True))
 
         def judged(tests: list[dict], which: int) -> list[Judged]:
             """What these tests find at the document's own size or at 2^28. What is of no size says the same at each,
             but alone has no verdict at 2^28."""
-            there = [test_of(claims, claim, test) for test in tests]
+            there = [test_of(listed, claim, test) for test in tests]
             sized = [(t, None if t["kind"] in OF_NO_SIZE else t["n"][which]) for t in there
                      if t["kind"] in OF_NO_SIZE or len(t["n"]) > which]
             if which and not any(n for _, n in sized):
@@ -430,7 +433,7 @@ def write(table: pd.DataFrame, path: Path) -> None:
 
 def print_differences(here: Path, there: Path) -> None:
     """All rows of two folders' verdicts.csv whose verdicts differ, single steps of claims included; and how many do."""
-    mine, theirs = (rs.Results(folder).verdicts for folder in (here, there))
+    mine, theirs = (claims.verdicts(rs.Results(folder)) for folder in (here, there))
     for folder, table in ((here, mine), (there, theirs)):
         if table is None:
             raise rs.ResultsError(f"there is no {folder / 'verdicts.csv'}: run `python paper/verdicts.py {folder}`")
@@ -467,7 +470,7 @@ def main(arguments: list[str] | None) -> None:
     results = rs.Results(options.folder, options.cpu_results)
     table = verdicts(results)
     write(table, options.folder / "verdicts.csv")
-    tests = [test for claim in rs.claims()["claims"] for test in claim["tests"]]
+    tests = [test for claim in claims.listed()["claims"] for test in claim["tests"]]
     for name in sorted({"contrasts.csv", "probes.csv"} | {test["file"] for test in tests if "file" in test}):
         if not results.file(name).exists():
             print(f"  no {name}: claims that need it are not decidable here")

@@ -2,7 +2,7 @@
 
 from matplotlib.text import Text
 
-from figures import style
+from report import style
 
 
 def axes_of(figure, gid):

@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 import contrasts
-import results as rs
+from report import results as rs
 
 SIZES = [2**k for k in range(10, 31)]
 HOST, ATOMIC, RELAUNCH, SECOND = "finish=host", "finish=atomic", "finish=relaunch", "finish=second-launch"

@@ -13,19 +13,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "paper"))
+sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src")]
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
+import claims as claim_list  # noqa: E402
 import figures.exact  # noqa: E402
 import figures.frontier as frontier  # noqa: E402
 import figures.peers  # noqa: E402
 import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
-import results as rs  # noqa: E402
+from report import results as rs  # noqa: E402
 import verdicts as vd  # noqa: E402
-from command_line import Parser  # noqa: E402
+from report.command_line import Parser  # noqa: E402
 from text.tuned import lines as goals  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
@@ -111,11 +112,11 @@ def claims(results: rs.Results) -> str:
         return ratios(tests, with_interval, lambda ratio: f"{ratio:#.3g}")
 
     here = results.folder.resolve()
-    cards = [rs.Results(path.parent).verdicts for path in sorted(here.parent.glob("*/verdicts.csv")) if path.parent != here]
-    rows = []
-    for claim in rs.claims()["claims"]:
-        first, tests = vd.with_tests(results.verdicts, claim["id"], vd.CLAIM)
-        large, at_large = vd.with_tests(results.verdicts, claim["id"], vd.AT_LARGE)
+    cards = [claim_list.verdicts(rs.Results(path.parent)) for path in sorted(here.parent.glob("*/verdicts.csv")) if path.parent != here]
+    rows, own = [], claim_list.verdicts(results)
+    for claim in claim_list.listed()["claims"]:
+        first, tests = vd.with_tests(own, claim["id"], vd.CLAIM)
+        large, at_large = vd.with_tests(own, claim["id"], vd.AT_LARGE)
         others, why = [], first["reason"]
         if large is not None:
             size = power(large["n"])

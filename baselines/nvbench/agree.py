@@ -104,7 +104,7 @@ def verdict(rows):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.print_usage = lambda *_: None  # as paper/command_line.py, which need not lie beside this
+    parser.print_usage = lambda *_: None  # as report/command_line.py, which need not lie beside this
     parser.add_argument("--comparison", help="comparison.csv of reductio")
     parser.add_argument("--limits", help="limits.csv of reductio")
     parser.add_argument("--nvbench", nargs="+", default=[], help="what cub_sum wrote, a file each process")

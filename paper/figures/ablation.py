@@ -3,8 +3,8 @@
 from matplotlib.ticker import LogLocator
 
 import contrasts
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 from figures.panels import draw_points, speedup_rows
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
@@ -25,7 +25,7 @@ def draw(results: rs.Results):
     rows = rows_of()
     by_size = {}
     for name, n in SIZES.items():
-        of = {k: c for k, row in enumerate(rows) if (c := results.contrast("ablation." + ".".join(row), n)).known}
+        of = {k: c for k, row in enumerate(rows) if (c := contrasts.at(results, "ablation." + ".".join(row), n)).known}
         if of:
             by_size[name] = n, of
     if not by_size:
@@ -69,7 +69,7 @@ def draw_effects(figure, by_size, rows, pairs, wide: float, tall: float) -> None
             axes.axhline(of[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
         figure.text(0.12 / width, (BASE + tall - ROW * (sum(of) / len(of) + 0.5)) / height, words, rotation=90, va="center",
                     ha="center", fontweight="bold")
-    told = {f"gain at n = {rs.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
+    told = {f"gain at n = {style.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
     style.legend(figure, told | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
 
 
@@ -84,14 +84,14 @@ def draw_interactions(figure, results: rs.Results, by_size, left: float, wide: f
         axes.set_axis_off()
         axes.set_xlim(0, wide)
         axes.set_ylim(len(lines) + 1, 0)
-        axes.text(0, 0.4, f"n = {rs.power_label(n)}", va="center", fontweight="bold")
+        axes.text(0, 0.4, f"n = {style.power_label(n)}", va="center", fontweight="bold")
         for j, choice in enumerate(columns):
             axes.text(FIRST + (j + 0.5) * CELL, 0.4, choice, va="center", ha="center")
         for k, mine in enumerate(lines):
             axes.text(0, k + 1.4, mine, va="center")
             for j, choice in enumerate(columns):
                 at = dict(x=FIRST + (j + 0.5) * CELL, y=k + 1.4, va="center", ha="center")
-                gain: rs.Contrast = results.contrast(f"ablation.both.{mine}.{choice}", n)
+                gain: rs.Contrast = contrasts.at(results, f"ablation.both.{mine}.{choice}", n)
                 sure = gain.known and not gain.low <= 1 <= gain.high
                 axes.text(s=f"{gain.value:.2f}" if gain.known else "–", fontweight="bold" if sure else "normal",
                           color="black" if sure else style.MARK_COLOR, **at)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullLocator
 
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 from figures.panels import DOTTED_LOOK
 from figures.speedup import MARKERS
 

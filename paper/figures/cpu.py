@@ -1,10 +1,10 @@
 """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n."""
 
-import pandas as pd
-
-import results as rs
-from figures import style
-from figures.panels import GIGA, LINE, draw_line, not_drawn
+from report import results as rs
+from report import style
+from report.plot import busy_note
+from report.style import GIGA
+from figures.panels import LINE, draw_line, not_drawn
 from figures.speedup import LABEL_LEFT, label_ends
 
 
@@ -31,20 +31,6 @@ def best_of(levels: list[rs.Series]) -> rs.Series:
     if shared:
         return min(levels, key=lambda s: s.at(max(shared))["time"])
     return min(levels, key=lambda s: (-s.ok["n"].iloc[-1], s.ok["time"].iloc[-1]))
-
-
-# A slow call over a fast one; the share of points at which that is told; only times of so many timer steps count.
-BUSY, OFTEN, STEPS = 2, 0.1, 100
-
-
-def busy_note(rows: pd.DataFrame) -> str:
-    """What is said where calls of one point differ so much that other work must have run beside them; else nothing."""
-    timed = rows[(rows["status"] == "ok") & (rows["time_min_s"] > STEPS * rows["timer_resolution_s"].fillna(0))]
-    busy = timed["time_p95_s"] > BUSY * timed["time_min_s"]
-    if not busy.mean() > OFTEN:
-        return ""
-    return (f"The machine was busy: at {busy.sum()} of {len(busy)} points the slowest 5 % of calls took over {BUSY} times as "
-            "long as the fastest call.")
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
@@ -113,5 +99,5 @@ def draw_levels(axes, loops: list[rs.Series], n: int, usual: str) -> None:
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
     axes.set_ylabel("throughput (GB/s)")
-    axes.set_title(f"host loops by compiler level, n = {rs.power_label(n)}", loc="left", pad=14)
+    axes.set_title(f"host loops by compiler level, n = {style.power_label(n)}", loc="left", pad=14)
     axes.legend(style.handles(looks), levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(0, 1.01))

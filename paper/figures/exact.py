@@ -1,8 +1,9 @@
 """What the same bits everywhere cost: the speedup over CUB of exact sums, of CUB's own reproducible ones and of tuned,
 against n, one call at a time and in a graph."""
 
-import results as rs
-from figures import frontier, style
+from report import results as rs
+from report import style
+from figures import frontier
 from figures.frontier import TYPES, key_of
 
 WAYS = {"device": "L2 cold and dirty", "graph": "in a graph, L2 warm"}

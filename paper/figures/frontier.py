@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 from figures.panels import DOTTED_LOOK
 
 TYPES = {"f32": np.float32, "f64": np.float64}
@@ -112,7 +112,7 @@ def draw(results: rs.Results):
     names = {name: look(color, marker) for name, color, marker in looks.values()}
     names |= {"frontier": LINE, "half a unit: rounded once": DOTTED_LOOK}
     style.legend(figure, names, 0.06, ncols=6)
-    gpu, n = results.machine_of("frontier.csv").gpu, rs.power_label(largest["n"].iloc[0])
+    gpu, n = results.machine_of("frontier.csv").gpu, style.power_label(largest["n"].iloc[0])
     style.title(figure, f"What a bit costs on one {gpu}, n = {n}",
                 "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
                 "stands on it." + ("\nPython's sums stand as far from CUB's as their kernels do, replayed beside CUB's; JAX's as its "

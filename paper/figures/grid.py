@@ -1,7 +1,7 @@
 """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks."""
 
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_document
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
@@ -35,7 +35,7 @@ def draw(results: rs.Results):
     axes.set_ylim(0, 1.03)
     axes.axhline(1, **PARITY_LOOK)
     axes.set_ylabel("share of the read ceiling", labelpad=2)
-    names = {rs.power_label(n): look for n, look in looks.items()}
+    names = {style.power_label(n): look for n, look in looks.items()}
     if count := results.machine.number("gpu.sm_count"):
         axes.axvline(USUAL * count, **DOTTED_LOOK)
         names[f"{USUAL} blocks an SM"] = DOTTED_LOOK

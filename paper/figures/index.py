@@ -1,8 +1,9 @@
 """The type of a loop's index: the speed of each kernel with another integer, over its speed with a signed one of 32
 bits."""
 
-import results as rs
-from figures import style
+import contrasts
+from report import results as rs
+from report import style
 from figures.panels import PARITY_LOOK, draw_points, name_rows
 
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
@@ -12,7 +13,7 @@ ROW, RIGHT, HEAD, GAP, FOOT = 0.19, 0.08, 0.62, 0.12, 0.62
 def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], rs.Contrast]]:
     """By kernel and (index, n) its speed over the same kernel's with int, on the device or of the device's part."""
     found: dict[str, dict] = {}
-    for name, c in results.contrasts_like("index."):
+    for name, c in contrasts.like(results, "index."):
         kernel, _, index = name.rpartition(".")
         found.setdefault(kernel, {})[index, c.n] = c
     return found
@@ -38,7 +39,7 @@ def draw(results: rs.Results):
         name_rows(axes, names if n == sizes[0] else [""] * len(names))
         axes.grid(True, axis="y")
         axes.axvline(1, **PARITY_LOOK)
-        axes.set_title(f"n = {rs.power_label(n)}", loc="left", pad=3)
+        axes.set_title(f"n = {style.power_label(n)}", loc="left", pad=3)
         axes.set_xlabel("speed, int = 1", labelpad=1)
     style.title(figure, f"The type of a loop's index, {results.machine.gpu}",
                 f"f32, device time or part, {rs.CACHE_LABELS['cold_dirty']}")

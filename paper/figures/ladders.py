@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from matplotlib.ticker import LogLocator
 
+import claims
 import contrasts
-import results as rs
-from figures import style
-from figures.panels import ABOVE, CEILING_LOOK, MICRO, draw_points, name_rows, of_document
+from report import results as rs
+from report import style
+from report.style import ABOVE, CEILING_LOOK, MICRO
+from figures.panels import draw_points, name_rows, of_document
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -39,19 +41,19 @@ class Rung:
 
 def climb(results: rs.Results, document: str) -> list[Rung]:
     """The rungs with what the folder has of them."""
-    told = {t["contrast"]: t["told"] for c in rs.claims()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
+    told = {t["contrast"]: t["told"] for c in claims.listed()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
     first = contrasts.asked()[f"ladder.{document}"]
-    rungs = {first.calls(1)[0]: Rung(first.calls(1)[0], 1.0, None, results.contrast(first.name))}
+    rungs = {first.calls(1)[0]: Rung(first.calls(1)[0], 1.0, None, contrasts.at(results, first.name))}
     for step in steps:
         asked, gain = contrasts.asked()[step], told.get(step)
         base = rungs[asked.calls(1)[0]]
         call, = asked.calls(-1)
         # S4 is judged end to end, and a ladder is in one way of timing.
-        of_step = results.contrast("ladder.S4.gain" if step == "S4" else step)
-        height = of_step if step == steps[0] else results.contrast(f"ladder.{step}")
+        of_step = contrasts.at(results, "ladder.S4.gain" if step == "S4" else step)
+        height = of_step if step == steps[0] else contrasts.at(results, f"ladder.{step}")
         then = base.then * gain if base.then and gain else None
-        rungs[call] = Rung(call, then, gain, results.contrast(f"ladder.{step}.time"), height, of_step)
+        rungs[call] = Rung(call, then, gain, contrasts.at(results, f"ladder.{step}.time"), height, of_step)
     return list(rungs.values())
 
 
@@ -130,7 +132,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
 
     problem = of_document(document)
     mode = {"device_part": "device part"}.get(problem["timing_mode"], rs.MODE_LABELS.get(problem["timing_mode"]))
-    write(f"{document}: n = {rs.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", width, tall + 0.05,
+    write(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", width, tall + 0.05,
           va="bottom", fontsize=style.FONT_SIZE + 0.5)
     columns = {"µs": 0.72, "gain": 0.35, "text": 0}
     for word, back in columns.items():

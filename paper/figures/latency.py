@@ -1,8 +1,9 @@
 """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the latency
 of one load (S6)."""
 
-import results as rs
-from figures import style
+import contrasts
+from report import results as rs
+from report import style
 from figures.panels import LINE, draw_points, of_document
 
 INDEX = ("i32", "u64")  # nvcc unrolls a loop over the first, so that several loads are in flight, not over the other
@@ -18,7 +19,7 @@ def draw(results: rs.Results):
     for i, variant in enumerate(("strided", "chunked")):
         for j, index in enumerate(INDEX):
             points = [(int(threads), *(int(threads) / n * cycles for cycles in (c.value, c.low, c.high)))
-                      for threads, c in results.contrasts_like(f"latency.{variant}.{index}.")]
+                      for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
             if points:
                 lines[variant, index] = points
                 looks[f"{variant}, index {index}"] = style.line_style(i, j) | dict(markersize=3.2)
@@ -48,7 +49,7 @@ def draw(results: rs.Results):
     axes.set_ylabel("cycles a thread takes for an element", labelpad=2)
     style.legend(figure, looks, 0.2 + LINE * (bool(memory) + bool(known)), ncols=2)
     style.title(figure, f"Latency hidden by one block, {results.machine.gpu}",
-                f"squares, {document['element_type']}, n = {rs.power_label(n)}, clock(), "
+                f"squares, {document['element_type']}, n = {style.power_label(n)}, clock(), "
                 f"{rs.CACHE_LABELS[document['cache_state']]}")
     told = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())
     style.foot(figure, (f"Horizontal: cycles of one load, from {told}.\n" if known else "")

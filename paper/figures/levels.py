@@ -1,8 +1,9 @@
 """Document levels: the gain of several loads a thread over one, of a global stride over a local one, and of finishing by
 atomics over a second launch and over the host, at each size."""
 
-import results as rs
-from figures import style
+import contrasts
+from report import results as rs
+from report import style
 from figures.panels import PARITY_LOOK, by_size, draw_points, in_words, of_document
 
 BLOCK = 256
@@ -22,7 +23,7 @@ def blocks_of(loads: int, n: int) -> int:
 def by_loads(results: rs.Results, prefix: str) -> dict[int, list[tuple]]:
     """By size (loads a thread, gain, low, high); the loads end a contrast's name."""
     found: dict[int, list[tuple]] = {}
-    for loads, c in results.contrasts_like(prefix):
+    for loads, c in contrasts.like(results, prefix):
         found.setdefault(c.n, []).append((int(loads), c.value, c.low, c.high))
     return dict(sorted(found.items()))
 

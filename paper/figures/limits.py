@@ -2,8 +2,8 @@
 
 import numpy as np
 
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 from figures.panels import LINE, PEAK_LOOK, draw_line, l2_look, mark_l2, not_drawn
 
 LEFT, RIGHT, GAP, HEAD, TALL, TICKS = 0.52, 0.06, 0.56, 0.46, 1.6, 0.4

@@ -9,23 +9,20 @@ from collections import Counter
 
 import numpy as np
 
-import results as rs
-from figures import style
+import claims
+from report import results as rs
+from report import style
 
-GIGA, MICRO = 1e9, 1e6
-ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
 LINE = 0.135  # inches: the height of one line of text or legend
 
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
 PEAK_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
-FLOOR_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (3, 2)), zorder=1.2)
 DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
-CEILING_LOOK = dict(facecolor=style.CEILING_COLOR, edgecolor=style.CEILING_EDGE, linewidth=0.7, zorder=0.6)
 
 
 def of_document(document: str) -> dict:
     """Operation, type, timing mode and so on in which the document's claims are judged."""
-    return {"device": "cuda", **rs.claims()["documents"][document]}
+    return {"device": "cuda", **claims.listed()["documents"][document]}
 
 
 def not_drawn(all_series: list[rs.Series]) -> str:
@@ -73,7 +70,7 @@ def by_size(sizes, **look) -> dict[int, dict]:
 
 def in_words(looks: dict[int, dict]) -> dict[str, dict]:
     """The same for a legend."""
-    return {f"n = {rs.power_label(n)}": look for n, look in looks.items()}
+    return {f"n = {style.power_label(n)}": look for n, look in looks.items()}
 
 
 def l2_look(machine) -> dict[str, dict]:
@@ -86,10 +83,3 @@ def mark_l2(axes, machine, element_type: str, sizes) -> None:
     n = (machine.l2_bytes or 0) / rs.ELEMENT_BYTES[element_type]
     if min(sizes) <= n <= max(sizes):
         axes.axvline(n, **DOTTED_LOOK)
-
-
-def shade_above(axes, n, value) -> None:
-    """What is faster than the kernel that only reads. NaN where that is not known."""
-    known = np.isfinite(value)
-    axes.fill_between(n[known], value[known], ABOVE, color=style.CEILING_COLOR, linewidth=0, zorder=0.5)
-    axes.plot(n[known], value[known], color=style.CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")

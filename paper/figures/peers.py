@@ -4,8 +4,8 @@ alone are, and their calls until the result is in host memory, at each n."""
 import numpy as np
 from matplotlib.ticker import LogLocator
 
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 from figures.panels import by_size, draw_points, in_words, speedup_rows
 
 PANELS = {"replay": "kernels alone: a captured call, replayed",
@@ -53,7 +53,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
                 f"{element_type}, {rs.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
     style.legend(figure, in_words(looks), 0.24)
     largest = table.sort_values(["n", "time_median_s"], ascending=[False, True]).groupby("variant").first()
-    told = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {rs.power_label(r['n'])}"
+    told = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {style.power_label(r['n'])}"
                      for name, r in largest.loc[sorted(slow)].iterrows())
     style.foot(figure, "Lines: 95 % intervals, paired by context." + (f" Not drawn: {told}." if told else ""))
     return figure

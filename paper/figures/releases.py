@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 
 TYPES = ("i8", "f16", "bf16", "i32", "f32", "i64", "f64", "i128")
 # Orange for slower and blue for faster, as far as a factor of WIDEST; white between.
@@ -52,7 +52,7 @@ def draw(results: rs.Results):
             axes.set_xticks([len(few) * (k + 0.5) - 0.5 for k in range(len(types))], types)
             for k in range(1, len(types)):
                 axes.axvline(len(few) * k - 0.5, color=style.MARK_COLOR, linewidth=0.4)
-            axes.set_title(f"each type, n = {', '.join(rs.power_label(n) for n in few)}", loc="left", pad=3)
+            axes.set_title(f"each type, n = {', '.join(style.power_label(n) for n in few)}", loc="left", pad=3)
         left += width + GAP
     wide = 3.0
     bar = style.place(figure, style.TEXT_WIDTH - RIGHT - 0.15 - wide, 0.32, wide, 0.07, "colours")

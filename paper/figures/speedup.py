@@ -3,9 +3,10 @@ on the left, calls until the result is on the host on the right; below them the 
 
 import numpy as np
 
-import results as rs
-from figures import style
-from figures.panels import FLOOR_LOOK, mark_l2, shade_above
+from report import results as rs
+from report import style
+from report.style import FLOOR_LOOK, shade_above
+from figures.panels import mark_l2
 
 # Each line's marker, so that it can be told without colour.
 MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
@@ -149,7 +150,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         mark_ceiling_and_tile(upper, most, element_type)
     style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
                 f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. The kernel of each document that is "
-                f"fastest at {rs.power_label(n)}, on the right if its calls finish on the host.", left=0.1)
+                f"fastest at {style.power_label(n)}, on the right if its calls finish on the host.", left=0.1)
     bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
     l2 = results.machine.l2_bytes
     dotted = f" Dotted: L2 is full, {l2 / 2**20:.0f} MiB." if l2 else ""
@@ -168,5 +169,5 @@ def mark_ceiling_and_tile(axes, most: float, element_type: str) -> None:
               color=style.MARK_COLOR)
     n = TILE / rs.ELEMENT_BYTES[element_type]
     if low < n < high:
-        axes.text(low * 1.4, 0.02 * most, f"dip at {rs.power_label(n)}: up to there\nCUB is one launch", va="bottom",
+        axes.text(low * 1.4, 0.02 * most, f"dip at {style.power_label(n)}: up to there\nCUB is one launch", va="bottom",
                   color=style.MARK_COLOR)

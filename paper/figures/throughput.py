@@ -5,9 +5,10 @@ from collections import Counter
 
 import numpy as np
 
-import results as rs
-from figures import style
-from figures.panels import FLOOR_LOOK, PARITY_LOOK, draw_line, l2_look, mark_l2, not_drawn
+from report import results as rs
+from report import style
+from report.style import FLOOR_LOOK
+from figures.panels import PARITY_LOOK, draw_line, l2_look, mark_l2, not_drawn
 from figures.speedup import LABEL_LEFT, label_ends
 
 COLUMNS, COLORS = 2, 4

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 import goals
-import results as rs
-from figures import style
+from report import results as rs
+from report import style
 from figures.panels import PARITY_LOOK
 
 TYPES = ("f32", "i32", "f64")
@@ -100,4 +100,4 @@ def below_parity(drawn: pd.DataFrame) -> str:
     return (f"{len(below)} of {len(drawn)} intervals reach{'es' if len(below) == 1 else ''} below 1, the farthest to "
             f"{farthest['speedup_ci_low']:.4f} ({farthest['element_type']}, "
             f"{rs.MODE_LABELS[farthest['timing_mode']]}, {rs.CACHE_LABELS[farthest['cache_state']]}, "
-            f"n = {rs.power_label(farthest['n'])}); {slower or 'none'} lie{'s' if slower < 2 else ''} below it as a whole.")
+            f"n = {style.power_label(farthest['n'])}); {slower or 'none'} lie{'s' if slower < 2 else ''} below it as a whole.")

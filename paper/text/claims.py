@@ -5,7 +5,8 @@ from collections import Counter
 
 import pandas as pd
 
-import results as rs
+import claims
+from report import results as rs
 import verdicts as vd
 from text import latex
 from text.latex import MISSING
@@ -36,13 +37,13 @@ def as_latex(text: str) -> str:
 
 def body(results: rs.Results) -> list[str]:
     """A claim each, under a line for each document. Without verdicts.csv the claims stand there without."""
-    table, claims, lines = results.verdicts, rs.claims(), []
+    table, listed, lines = claims.verdicts(results), claims.listed(), []
     first = vd.as_first_set(table) if table is not None else {}
-    for document, problem in claims["documents"].items():
+    for document, problem in listed["documents"].items():
         lines.append(rf"\addlinespace[2pt]\multicolumn{{7}}{{@{{}}l}}{{\id{{{document}}}: "
                      rf"{rs.OPERATION_LABELS[problem['operation']]} of {problem['element_type']}, at "
                      rf"{latex.power(problem['n'][0])}}} \\")
-        for claim in (c for c in claims["claims"] if c["document"] == document):
+        for claim in (c for c in listed["claims"] if c["document"] == document):
             figure = rf"\documentfigure{{{as_latex(claim['text_figure'])}}}" if claim["text_figure"] else ""
             found = [MISSING] * 4
             if table is not None:
@@ -67,7 +68,7 @@ def why(reason: str) -> str:
 def changes_body(results: rs.Results) -> list[str]:
     """Of each change of a claim's tests after there were data that they read: claim, date, the verdicts before and
     after, what was changed, and why; what several claims had is told of the first of them."""
-    made, table = vd.changes(rs.claims()), results.verdicts
+    made, table = vd.changes(claims.listed()), claims.verdicts(results)
     own = table[table["role"] == vd.CLAIM].to_dict("records") if table is not None else []
     verdicts = {r["claim"]: [*filter(None, r[vd.BEFORE].split(vd.THEN)), r["verdict"]] for r in own}
     total, seen, told = Counter(change["claim"] for change in made), Counter(), {}

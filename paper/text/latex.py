@@ -3,7 +3,7 @@
 import math
 import re
 
-from results import power_label
+from report.style import power_label
 
 MISSING = "---"
 _ESCAPES = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",

@@ -23,8 +23,7 @@ from pathlib import Path
 import pandas as pd
 
 import contrasts
-import results as rs
-from contrasts import Contrast
+from report import results as rs
 from facts import PAPER, facts
 from text import latex
 
@@ -55,7 +54,7 @@ class Numbers:
 
     # ---------------------------------------------------------------------------------------------- contrasts
 
-    def contrast(self, which: str, name: str, points: str) -> Contrast:
+    def contrast(self, which: str, name: str, points: str) -> rs.Contrast:
         if (asked := contrasts.asked().get(name)) is None:
             raise Mistake(f"contrasts.json has no {name}")
         if (len(asked.points) == 1) != (points == "one"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-import results as rs
+from report import results as rs
 from text import claims, latex, tuned
 from text.latex import MISSING
 from text.numbers import ABSENT

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 
 from goals import verdicts
-from results import Results
+from report.results import Results
 from text import latex
 
 TYPES = ("i32", "f32", "f64")

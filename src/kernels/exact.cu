@@ -1,4 +1,4 @@
-/// exact: the project's own exact sum, tuned/exact.h, as a variant. No document has it.
+/// exact: the project's own exact sum, exact/exact.h, as a variant. No document has it.
 ///
 ///   exact/sum  the real sum, sum of squares or both, rounded once: the same bits in any order, on any device, from any
 ///              split
@@ -13,7 +13,7 @@
 
 #include "device/device.h"
 #include "device/wide.h"
-#include "tuned/exact.h"
+#include "exact/exact.h"
 #include "tuned/prepared.h"
 
 namespace reductio {
@@ -65,7 +65,7 @@ std::unique_ptr<Plan> exact_plan_of(const Problem& p, const Settings& s, const D
 }
 
 const Register exact_sum(
-    {.id = "exact/sum", .title = "exact", .cites = "src/tuned/exact.h", .kind = VariantKind::ours,
+    {.id = "exact/sum", .title = "exact", .cites = "src/exact/exact.h", .kind = VariantKind::ours,
      .own_experiment = "compare",
      .how = {.thread = "16-byte loads, sums without rounding", .block = "digits", .grid = "packed atomics"},
      .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},

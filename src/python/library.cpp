@@ -9,15 +9,15 @@
 #include <thread>
 #include <vector>
 
+#include "cli/commands.h"
+#include "cli/plugins.h"
 #include "core/error.h"
 #include "core/types.h"
 #include "core/variant.h"
-#include "experiments/cli/commands.h"
-#include "experiments/cli/plugins.h"
 #include "plugin/load.h"
 #include "python/sum.h"
 #include "reductio_build.h"
-#include "tuned/partial.h"
+#include "exact/partial.h"
 #define REDUCTIO_WITHOUT_MACROS
 #include "plugin/include/reductio/plugin.h"
 
@@ -181,7 +181,7 @@ const char* reductio_exact_rows(const void* in, std::uint64_t rows, std::uint64_
   });
 }
 
-/// Adds n elements, or their squares, to the 96 words of a Partial (tuned/partial.h).
+/// Adds n elements, or their squares, to the 96 words of a Partial (exact/partial.h).
 const char* reductio_exact_add(std::int64_t* words, const void* in, std::uint64_t n, std::uint32_t size, int squares,
                                std::uint32_t threads) {
   return error_of([&] {

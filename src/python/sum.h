@@ -12,7 +12,7 @@ namespace reductio {
 /// plugin.h's. The workspace of a stream is allocated at its first call and kept. Throws UsageError for an unknown type
 /// and in a build without CUDA, DeviceError where CUDA fails.
 void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream);
-/// The same of the exact sum, sum of squares or moments, rounded once (tuned/exact.h), of f32 and f64. Moments are
+/// The same of the exact sum, sum of squares or moments, rounded once (exact/exact.h), of f32 and f64. Moments are
 /// both, out[0] and out[1], from one read.
 void exact_on_gpu(Operation, std::uint32_t type, const void* in, std::size_t n, void* out, void* stream);
 

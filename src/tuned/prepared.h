@@ -1,5 +1,5 @@
 #pragma once
-/// What this project's own callers of tuned/tuned.h and tuned/exact.h share. Not installed: users of tuned do not need
+/// What this project's own callers of tuned/tuned.h and exact/exact.h share. Not installed: users of tuned do not need
 /// it.
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What a kernel file hands to Register: its kernel for every pair of types, chosen by the settings where they decide;
 // and the plans that sum_kernel() makes of one. That each finish passes the battery is shown by
-// tests/experiments/cli/test_new.py.
+// tests/cli/test_new.py.
 
 #include <stdexcept>
 

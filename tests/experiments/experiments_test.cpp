@@ -12,7 +12,7 @@
 #include "experiments/launches.h"
 #include "measure/plan/experiment.h"
 #include "measure/plan/ways.h"
-#include "measure/run/run.h"
+#include "measure/session/run_experiment.h"
 #include "tests/error_of.h"
 
 namespace reductio {

@@ -33,7 +33,7 @@ def links(text: str) -> list[tuple[int, str]]:
 def options_of(root: pathlib.Path, command: str) -> str | None:
     """The text in which a command's options must be found; None if the command is unknown."""
     if command == "reductio":
-        sources = files(root / "experiments", "*.cpp", "*.h")
+        sources = files(root / "src" / "cli", "*.cpp", "*.h")
         return "\n".join(without_comments(p.read_text()) for p in sources) or None
     path = root / command
     return path.read_text(errors="replace") if path.is_file() else None  # a PDF that was typeset is no script
@@ -89,7 +89,7 @@ def violations(root: pathlib.Path) -> list[str]:
 
 
 TREE = {"check": "# --quick\n", "src/core/a.h": "", "CMakePresets.json": '{"configurePresets": [{"name": "release"}]}',
-        "experiments/cli/run.cpp": 'app.add_subcommand("run", "");\nsub->add_option("--sizes,-s", x);\n',
+        "src/cli/run.cpp": 'app.add_subcommand("run", "");\nsub->add_option("--sizes,-s", x);\n',
         "baselines/python/peer.py": '@reductio.variant("peer/sum", types=["f32"])\n',
         "src/kernels/levels.cu": '/// Variants: levels/naive\nr("levels/naive");\n'}
 PLANTED = [{**TREE, "README.md": text} for text in (

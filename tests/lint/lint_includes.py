@@ -5,8 +5,8 @@ import re
 
 from source import CPP, files, line_of, without_comments
 
-# The rooms of src/measure, lowest first: each may include those before it. `run` and `analysis` stand side by side.
-MEASURE = ["measure/stats", "measure/plan", "measure/timing", "measure/results", "measure/sampling", "measure/run"]
+# The rooms of src/measure, lowest first: each may include those before it. `session` and `analysis` stand side by side.
+MEASURE = ["measure/stats", "measure/plan", "measure/timing", "measure/results", "measure/sampling", "measure/session"]
 ALL_OF_MEASURE = {*MEASURE, "measure/analysis"}
 # `device` are the files that every device shares: the headers of kernels and the backend's interface.
 DEVICES = {"device/cpu", "device/cuda", "device/sim"}
@@ -25,8 +25,9 @@ MAY_INCLUDE = {
     "device/cuda": {"core", "device", "device/cuda"},
     "device/sim": {"core", "device", "device/sim"},
     "tuned": {"device", "tuned"},  # and of `device` only what is installed with it: tests/tuned
+    "exact": {"device", "exact", "tuned"},  # likewise
     "strategies": {"device", "strategies", "tuned"},
-    "kernels": {"core", "device", "strategies", "tuned"},
+    "kernels": {"core", "device", "exact", "strategies", "tuned"},
     "kernels/cuda_only": {"core", "device", "tuned"},
     "verify": {"core", "device", "device/sim", "verify"},
     "plugin": {"core", "device", "plugin"},
@@ -35,19 +36,20 @@ MAY_INCLUDE = {
     "measure/timing": {"core", "device", "tuned"} | below("measure/timing"),
     "measure/results": {"core", "device"} | below("measure/results"),
     "measure/sampling": {"core", "device"} | below("measure/sampling"),
-    "measure/run": {"core", "device"} | below("measure/run"),
+    "measure/session": {"core", "device"} | below("measure/session"),
     "measure/analysis": {"core", "device", "measure/analysis"} | below("measure/sampling"),
     "baselines": {"core", "device", "device/cuda", "baselines"},
     "baselines/nvbench": set(),  # but ALONE below
     "baselines/vector_add": {"core", "device", "baselines"} | below("measure/sampling"),
-    "experiments": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
-    "experiments/cli": {"core", "device", "plugin", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
-    "python": {"core", "plugin", "tuned", "experiments/cli", "python"},
-    "tests": {"core", "device", "plugin", "strategies", "tuned", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
+    "experiments": {"core", "device", "experiments"} | ALL_OF_MEASURE,
+    "cli": {"core", "device", "plugin", "verify", "cli"} | ALL_OF_MEASURE,
+    "python": {"core", "plugin", "exact", "tuned", "cli", "python"},
+    "tests": {"core", "device", "plugin", "strategies", "tuned", "exact", "verify", "experiments", "cli", "tests"} | DEVICES
+             | ALL_OF_MEASURE,
 }
 LAYERED = {"device", "measure"}
 # Single headers that a part may include besides.
-ALONE = {"baselines": {"tuned/partial.h"}, "baselines/nvbench": {"measure/timing/quiet_cpu.h"}}
+ALONE = {"baselines": {"exact/partial.h"}, "baselines/nvbench": {"measure/timing/quiet_cpu.h"}}
 
 # Third-party headers by their beginning, and the only parts that may include them.
 ONLY_IN = {
@@ -56,10 +58,10 @@ ONLY_IN = {
     r"boost/math/": {"measure/stats"},
     r"boost/context/": {"device/sim"},
     r"boost/(?!math/|context/)": set(),
-    r"CLI/": {"experiments/cli", "tests"},
-    r"nlohmann/": {"baselines/vector_add", "measure/results", "measure/run", "measure/analysis", "experiments/cli", "tests"},
+    r"CLI/": {"cli", "tests"},
+    r"nlohmann/": {"baselines/vector_add", "measure/results", "measure/session", "measure/analysis", "cli", "tests"},
     r"zlib": {"measure/results"},
-    r"fmt/": {"verify", "baselines", "baselines/vector_add", "experiments", "experiments/cli", "tests"} | ALL_OF_MEASURE,
+    r"fmt/": {"verify", "baselines", "baselines/vector_add", "experiments", "cli", "tests"} | ALL_OF_MEASURE,
     r"Eigen/": {"core", "measure/stats", "verify", "baselines", "experiments", "tests"},
     r"(cuda|cooperative_groups)\w*(\.h|/)": {"python", "device", "device/cuda", "measure/timing", "measure/results", "baselines",
                                                 "baselines/nvbench", "kernels/cuda_only"},
@@ -140,7 +142,7 @@ UPWARDS = [{f"src/{low}/a.h": f'#include "{high}/b.h"\n', f"src/{high}/b.h": ""}
 ASIDE = [{f"src/{a}/a.h": f'#include "{b}/b.h"\n', f"src/{b}/b.h": ""} for a in sorted(DEVICES) for b in sorted(DEVICES - {a})]
 PLANTED = UPWARDS + ASIDE + [
     {"baselines/nvbench/a.cu": '#include "measure/timing/host_timer.h"\n'},
-    {"src/measure/analysis/a.h": '#include "measure/run/run.h"\n'},
+    {"src/measure/analysis/a.h": '#include "measure/session/run_experiment.h"\n'},
     {"src/measure/plan/a.h": '#include "device/backend.h"\n'},
     {"src/measure/stats/a.h": '#include "device/backend.h"\n'},
     {"src/measure/timing/a.h": '#include "device/sim/sim.h"\n'},
@@ -150,6 +152,7 @@ PLANTED = UPWARDS + ASIDE + [
     {"src/kernels/cuda_only/a.cu": '#include "device/sim/sim.h"\n'},
     {"src/tuned/a.h": '#include "core/types.h"\n'},
     {"src/device/a.h": '#include "tuned/tuned.h"\n', "src/tuned/tuned.h": ""},
+    {"src/tuned/a.h": '#include "exact/exact.h"\n', "src/exact/exact.h": ""},
     {"src/strategies/a.h": '#include "core/types.h"\n'},
     {"src/tuned/a.h": '#include "strategies/a.h"\n', "src/strategies/a.h": ""},
     {"src/kernels/cuda_only/b.cu": "", "src/kernels/a.cu": '#include "cuda_only/b.cu"\n'},
@@ -163,7 +166,7 @@ PLANTED = UPWARDS + ASIDE + [
     {"src/kernels/b.cu": "", "src/kernels/a.cu": '#include "kernels/b.cu"\n'},
     {"src/kernels/b.cu": "", "src/kernels/a.cu": '  #  include "b.cu"\n'},
     {"src/verify/a.cpp": '#include "measure/timing/timer.h"\n'},
-    {"src/verify/a.cpp": '#include "experiments/cli/cli.h"\n'},
+    {"src/verify/a.cpp": '#include "cli/cli.h"\n'},
     {"baselines/nvbench/a.cu": '#include "core/types.h"\n'},
     {"experiments/a.cpp": '#include "kernels/levels.cuh"\n'},
     {"tests/a_test.cpp": '#include "kernels/levels.cuh"\n'},
@@ -175,17 +178,17 @@ PLANTED = UPWARDS + ASIDE + [
     ("experiments/a.cpp", "cublas_v2.h"),
     ("baselines/a.cu", "nvbench/nvbench.cuh"),
     ("src/measure/sampling/a.cpp", "boost/math/distributions/binomial.hpp"),
-    ("experiments/cli/a.cpp", "boost/math/distributions/binomial.hpp"),
+    ("src/cli/a.cpp", "boost/math/distributions/binomial.hpp"),
     ("src/device/cuda/a.cpp", "boost/context/fiber.hpp"),
     ("src/core/a.h", "boost/optional.hpp"),
-    ("src/measure/run/a.cpp", "CLI/CLI.hpp"),
+    ("src/measure/session/a.cpp", "CLI/CLI.hpp"),
     ("experiments/a.cpp", "CLI/CLI.hpp"),
     ("src/measure/sampling/a.cpp", "nlohmann/json.hpp"),
     ("src/measure/plan/a.h", "nlohmann/json_fwd.hpp"),
     ("src/measure/results/a.h", "nlohmann/json.hpp"),
     ("tests/measure/a.h", "nlohmann/json.hpp"),
-    ("experiments/cli/a.h", "CLI/CLI.hpp"),
-    ("experiments/cli/a.cpp", "zlib.h"),
+    ("src/cli/a.h", "CLI/CLI.hpp"),
+    ("src/cli/a.cpp", "zlib.h"),
     ("src/core/a.h", "fmt/format.h"),
     ("src/device/sim/a.cpp", "fmt/format.h"),
     ("src/measure/analysis/a.cpp", "Eigen/Dense"),
@@ -201,8 +204,8 @@ CLEAN = [
     {"src/device/cuda/cuda.cuh": "#include <cuda/atomic>\n"},
     {"src/device/device.h": '#include "device/cuda/cuda.cuh"\n#include "device/sim/sim.h"\n'},
     {"src/measure/stats/a.cpp": "#include <boost/math/distributions/binomial.hpp>\n"},
-    {"src/measure/run/a.cpp": '#include "measure/sampling/b.h"\n#include "measure/stats/c.h"\n#include "core/d.h"\n'},
-    {"experiments/cli/compare/a.cpp": '#include <CLI/CLI.hpp>\n#include "measure/analysis/compare.h"\n'},
+    {"src/measure/session/a.cpp": '#include "measure/sampling/b.h"\n#include "measure/stats/c.h"\n#include "core/d.h"\n'},
+    {"src/cli/compare/a.cpp": '#include <CLI/CLI.hpp>\n#include "measure/analysis/compare.h"\n'},
     {"src/measure/results/a.cpp": "#include <nlohmann/json.hpp>\n", "src/measure/results/a.h": "#include <nlohmann/json_fwd.hpp>\n"},
     {"tests/a_test.cpp": '#include <gtest/gtest.h>\n#include "core/variant.h"\n#include "device/sim/fault.h"\n'},
 ]

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "measure/run/run.h"
-#include "measure/run/session.h"
 #include "measure/sampling/sampler.h"
+#include "measure/session/run_experiment.h"
+#include "measure/session/session.h"
 #include "measure/timing/instruments.h"
 #include "tests/measure/scripted_variant.h"
 

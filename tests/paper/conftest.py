@@ -36,7 +36,7 @@ def make_paper(results: Path, out: Path, cpu: Path | None = None) -> dict:
     """All figures, tables and numbers of a folder, for LaTeX, and the figures by name. These stand there as blank pages of
     their size: to write them takes most of the time, and other tests look at what they show."""
     import make
-    from figures import style
+    from report import style
 
     save, drawn = style.save, {}
 

@@ -8,20 +8,22 @@ import pytest
 from drawn import axes_of, line, texts
 from synthetic import GPU, LIMITS, catalog_rows, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 
-import results as rs
-from figures import cpu, limits, style, throughput
+import make
+from report import results as rs
+from report import style
+from figures import cpu, limits, throughput
 
 SIZES = [2**k for k in range(18, 29, 2)]
 FEW = {v: GPU[v] for v in ("levels/naive", "multiblock/two-launch", "multiblock/last-block", "cub/sum")}
 
 
 def read(folder, rows, **more):
-    return rs.read_results(write_folder(folder, rows, **more))
+    return make.read_results(write_folder(folder, rows, **more))
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return rs.read_results(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES),
+    return make.read_results(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES),
                                         cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows()))
 
 

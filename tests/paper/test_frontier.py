@@ -7,7 +7,7 @@ import synthetic
 from drawn import axes_of, line, texts
 from synthetic import timed
 
-import results as rs
+from report import results as rs
 from figures import exact, frontier
 
 N = 2**20

@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 import make
-from figures import cpu, limits, speedup, style, throughput
+from figures import cpu, limits, speedup, throughput
+from report import style
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import synthetic
 from project import SOURCE
 
 import goals
-import results as rs
+from report import results as rs
 
 RESULTS = SOURCE / "experiments" / "results"
 # What one results folder does not decide: there is no other GPU beside it.

@@ -5,7 +5,7 @@ import pytest
 from synthetic import MACHINE, timed, write_folder
 
 import contrasts
-import results as rs
+from report import results as rs
 from contrasts import Asked
 from facts import PAPER, Fact
 from text import numbers

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from project import SOURCE
 
+import claims
 import make
-import results as rs
 from facts import facts
+from report import results as rs
 from text import numbers
 
 PAPER = SOURCE / "paper"
@@ -113,7 +114,7 @@ def test_reproduce_installs_every_latex_package_that_the_paper_uses():
     assert {of[style] for style in used} <= packages_that_reproduce_installs()
 
 
-CLAIMS = {document: [c["id"] for c in rs.claims()["claims"] if c["document"] == document] for document in rs.DOCUMENTS}
+CLAIMS = {document: [c["id"] for c in claims.listed()["claims"] if c["document"] == document] for document in rs.DOCUMENTS}
 ALL_CLAIMS = [claim for ids in CLAIMS.values() for claim in ids]
 
 
@@ -158,14 +159,15 @@ def test_reproduce_draws_anew_when_anything_changes_that_the_paper_is_made_of(fu
     shutil.copytree(SOURCE / "experiments" / "results" / releases, results.parent / releases)
     script = f"""
 import pathlib, sys
-sys.path.insert(0, {str(PAPER)!r})
-import results as rs
+sys.path[:0] = {str(PAPER)!r}, {str(SOURCE / 'src')!r}
+import make
 from facts import facts
+from report import results as rs
 from text import numbers, tables
 opened = set()
 sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
 folders = pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})
-results = rs.read_results(*folders)
+results = make.read_results(*folders)
 tables.write(results, pathlib.Path({str(tmp_path)!r}))
 numbers.write(numbers.Numbers(results), pathlib.Path({str(tmp_path)!r}))
 below = {str(results.parent)!r}, {str(cpu)!r}, {str(PAPER)!r}

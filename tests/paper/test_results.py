@@ -11,8 +11,9 @@ from project import SOURCE
 from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, timing_rows, write_contrasts,
                        write_csv, write_folder)
 
+import contrasts
 import make
-import results as rs
+from report import results as rs
 import verdicts
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
@@ -28,7 +29,7 @@ def folder(tmp_path):
 def complaint(folder) -> str:
     """What is said of a folder that cannot be used: one line."""
     with pytest.raises(rs.ResultsError) as why:
-        rs.read_results(folder)
+        make.read_results(folder)
     assert "\n" not in str(why.value)
     return str(why.value)
 
@@ -176,7 +177,7 @@ def test_settings_are_told_apart_by_what_differs():
 
 
 def test_models_are_found_by_series_and_range(folder):
-    r = rs.read_results(folder)
+    r = make.read_results(folder)
     ceiling, *shown = rs.models_shown(r, "f32", 2**24)
     assert ceiling[0] is None and ceiling[1]["inside"]["latency_s"] == 4e-6
     assert [(s.variant, s.mode, sorted(fits)) for s, fits in shown] == [
@@ -186,7 +187,7 @@ def test_models_are_found_by_series_and_range(folder):
 
 
 def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
-    r = rs.read_results(folder)
+    r = make.read_results(folder)
     cold = rs.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
     warm = rs.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **SUMS).set_index("n")
     assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
@@ -208,24 +209,24 @@ def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
     gpu = write_folder(tmp_path / "gpu", gpu_rows(**FEW))
     cpu = write_folder(tmp_path / "cpu", cpu=cpu_rows(types=("f32",), sizes=[2**20]),
                        machine={**MACHINE, "cpu": {"model": "Another CPU"}})
-    both = rs.read_results(gpu, cpu)
+    both = make.read_results(gpu, cpu)
     assert both.comparison is not None and both.cpu is not None
     assert both.machine_of("cpu.csv").get("cpu.model") == "Another CPU"
     assert both.machine.get("cpu.model") == "Synthetic CPU"
     with pytest.raises(rs.ResultsError, match="--cpu-results"):
-        rs.read_results(gpu, gpu)
+        make.read_results(gpu, gpu)
 
 
 def test_contrasts_are_found_by_name_size_and_type(folder):
-    assert not rs.Results(folder).contrast("S1").known
+    assert not contrasts.at(rs.Results(folder), "S1").known
     write_contrasts(folder, {"S1": 3, ("S2", 2**28): None})
     results = rs.Results(folder)
-    own, large = results.contrast("S1"), results.contrast("S1", 2**28)
+    own, large = contrasts.at(results, "S1"), contrasts.at(results, "S1", 2**28)
     assert (own.n, large.n) == (2**20, 2**28) and (own.value, own.low, own.high) == (3, pytest.approx(2.97), pytest.approx(3.03))
     assert own.enough and own.experiment == "squares" and own.pairs == 1
-    assert results.contrast("S2", 2**28).reason == "lacking" and "no such row" in results.contrast("S1", 2**20, "f64").reason
-    assert [(rest, c.name) for rest, c in results.contrasts_like("S")] == [("1", "S1")] * 2
-    for ask in (lambda: results.contrast("S99"), lambda: results.contrasts_like("nothing.")):
+    assert contrasts.at(results, "S2", 2**28).reason == "lacking" and "no such row" in contrasts.at(results, "S1", 2**20, "f64").reason
+    assert [(rest, c.name) for rest, c in contrasts.like(results, "S")] == [("1", "S1")] * 2
+    for ask in (lambda: contrasts.at(results, "S99"), lambda: contrasts.like(results, "nothing.")):
         with pytest.raises(KeyError, match="contrasts.json has no contrast"):
             ask()
 

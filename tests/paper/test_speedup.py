@@ -4,7 +4,8 @@ import pytest
 from drawn import axes_of
 from synthetic import gpu_rows, write_folder
 
-import results as rs
+import make
+from report import results as rs
 from figures import speedup as figure
 
 SIZES = [2**20, 2**24, 2**28]
@@ -45,7 +46,7 @@ def test_speedups_are_those_of_the_rows(tmp_path):
 
 @pytest.fixture(scope="module")
 def drawn(folder):
-    made = figure.draw(rs.read_results(folder), "f32")
+    made = figure.draw(make.read_results(folder), "f32")
     made.draw_without_rendering()
     return made
 
@@ -84,4 +85,4 @@ def test_labels_do_not_overlap(drawn):
 
 def test_without_cub_there_is_no_figure(tmp_path):
     rows = [r for r in gpu_rows(types=("f32",), sizes=SIZES) if not r["variant"].startswith("cub")]
-    assert figure.draw(rs.read_results(write_folder(tmp_path / "m", rows)), "f32") is None
+    assert figure.draw(make.read_results(write_folder(tmp_path / "m", rows)), "f32") is None

@@ -8,8 +8,10 @@ import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
 from synthetic import WIDTH, timed, write_contrasts
 
-import results as rs
-from figures import ablation, accuracy, grid, index, ladders, latency, levels, peers, style
+import make
+from report import results as rs
+from report import style
+from figures import ablation, accuracy, grid, index, ladders, latency, levels, peers
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 UNROLL = dict(zip(ladders.STEPS["unroll"].split(), (2, 1.25, 2, 2, 1.25, 1.6, 1.25, 0.4)))  # by step, its gain
@@ -85,7 +87,7 @@ def test_a_ladder_has_each_step_beside_cub_and_where_the_texts_gains_lead(tmp_pa
 
 def test_a_ladder_may_lack_a_kernel_or_stand_beside_cub_of_another_run_but_not_without_it(tmp_path):
     other = folder_of(tmp_path / "other", [CUB | dict(experiment="comparison")], of=unroll(without=["U1b"]))
-    figure = ladders.draw(rs.read_results(other.folder))
+    figure = ladders.draw(make.read_results(other.folder))
     assert "CUB in another run" in texts(figure) and [t.get_text() for t in figure.texts].count("not measured") == 1
     assert set(points(axes_of(figure, "ladder:unroll"), "now", along_x=True)) == set(range(9)) - {4}
     assert ladders.draw(folder_of(tmp_path / "alone", of=unroll())) is None

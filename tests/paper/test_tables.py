@@ -7,14 +7,15 @@ from project import SOURCE
 from synthetic import (GPU, MACHINE, gpu_rows, model_rows, row, speedup_of, timed, timing_rows, write_checks,
                        write_folder)
 
-import results as rs
+import make
+from report import results as rs
 from text import latex, tables
 
 SIZES = [2**20, 2**24, 2**28]
 
 
 def read(folder, rows, **more):
-    return rs.read_results(write_folder(folder, rows, **more))
+    return make.read_results(write_folder(folder, rows, **more))
 
 
 # ---------------------------------------------------------------------------------------------- numbers
@@ -70,9 +71,9 @@ def test_machines_stand_side_by_side(tmp_path):
     rows = [r | speedup_of(r["time_median_s"], 1e-4) if r["status"] == "ok" else r
             for r in gpu_rows(types=("f32",), sizes=SIZES)]
     folder = write_folder(tmp_path / "m", rows)
-    assert tables.machines_rows(rs.read_results(folder)) == []
+    assert tables.machines_rows(make.read_results(folder)) == []
     write_checks(folder)
-    lines = [l for l in tables.machines_rows(rs.read_results(folder)) if l != tables.SPACE]
+    lines = [l for l in tables.machines_rows(make.read_results(folder)) if l != tables.SPACE]
     assert [l.partition(" & ")[0] for l in lines] == [name for document in rs.DOCUMENTS for name in (document, "")]
     assert lines[0].startswith("squares & Synthetic GPU & end to end & ") and " & device & " in lines[-1]
     assert all(l.count(" & ") == 6 and tables.MISSING not in l for l in lines)

@@ -4,7 +4,7 @@ import pytest
 import synthetic
 from drawn import axes_of, line, texts
 
-import results as rs
+from report import results as rs
 from figures import tuned as figure
 from text import tuned
 

@@ -9,12 +9,13 @@ import synthetic
 from project import SOURCE
 from synthetic import write_contrasts
 
+import claims
 import contrasts
-import results as rs
+from report import results as rs
 import verdicts as vd
 from text import claims as text
 
-CLAIMS = rs.claims()
+CLAIMS = claims.listed()
 BY_ID = {c["id"]: c for c in CLAIMS["claims"]}
 TESTS = [(c["id"], vd.test_of(CLAIMS, c, t)) for c in CLAIMS["claims"] for t in c["tests"]]
 FORMER = [(c["claim"], vd.test_of(CLAIMS, BY_ID[c["claim"]], t)) for c in vd.changes(CLAIMS) for t in c["before"]]
@@ -65,7 +66,7 @@ def test_counters_and_probes_are_those_that_are_made():
             assert metric is None or f'"{metric}"' in counted, (claim, metric)
     timing = SOURCE / "src" / "measure" / "timing"
     probed = (timing / "cuda" / "probes.cu").read_text() + (timing / "probes.cpp").read_text()
-    asked = (SOURCE / "paper" / "verdicts.py").read_text() + rs.CLAIMS_FILE.read_text()
+    asked = (SOURCE / "paper" / "verdicts.py").read_text() + claims.FILE.read_text()
     named = re.findall(r'quantity(?:": |=)"(\w+)"', asked)
     assert named and all(f'"{quantity}"' in probed for quantity in named)
 
@@ -355,7 +356,7 @@ def test_two_folders_verdicts_are_set_beside_each_other(tmp_path, capsys):
 def test_verdicts_are_written_counted_and_read_back(tmp_path, capsys):
     folder = folder_of(tmp_path / "m", dict(S1=3, U0a=1.8, U0b=1.05))
     assert run(folder) == 0
-    assert list(rs.Results(folder).verdicts) == rs.VERDICTS.names
+    assert list(claims.verdicts(rs.Results(folder))) == rs.VERDICTS.names
     said = capsys.readouterr().out.splitlines()
     assert said[-2].startswith("  by the tests as first set: ")
     assert said[-1].endswith("1 holds, 1 holds but weaker, 0 mixed, 0 no effect, 0 within 2 % of the threshold, 0 reversed, "
@@ -402,13 +403,14 @@ def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, 
                dict(date="2026-12-02", what="it `expects` more", why="the text does", before=[dict(contrast="S1", expects="no less")])]
     changed = {**CLAIMS, "claims": [{k: v for k, v in c.items() if k != "changes"} | ({"changes": changes} if c["id"] == "S1" else {})
                                     for c in CLAIMS["claims"]]}
-    monkeypatch.setattr(rs, "claims", lambda: changed)
+    monkeypatch.setattr(claims, "listed", lambda: changed)
     assert [line.split(" & ")[2:4] for line in text.changes_body(rs.Results(folder))] == [["---"] * 2] * 2
     assert run(folder) == 0
     results = rs.Results(folder)
-    own = results.verdicts[results.verdicts["role"] == vd.CLAIM].set_index("claim")
+    found = claims.verdicts(results)
+    own = found[found["role"] == vd.CLAIM].set_index("claim")
     assert tuple(own.loc["S1", ["verdict", vd.BEFORE]]) == (vd.HOLDS, "reversed; holds") and (own[vd.BEFORE] == "").sum() == 35
-    first = vd.as_first_set(results.verdicts)
+    first = vd.as_first_set(found)
     assert first["S1"] == vd.REVERSED and (first.drop("S1") == own["verdict"].drop("S1")).all()
     assert text.changes_body(results) == [r"S1 & 2026-12-01 & reversed & holds & n is $2^{21}$ & it fits \\",
                                           r"S1 & 2026-12-02 & holds & holds & it \id{expects} more & the text does \\"]

@@ -3,8 +3,10 @@
 import contextlib
 import csv
 import ctypes
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -630,6 +632,42 @@ def test_help_reads_well():
 
 
 # ---- the wheel ----
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """What a wheel holds, with no source folder near it."""
+    site = tmp_path_factory.mktemp("wheel") / "site"
+    done = subprocess.run(["cmake", "--install", PACKAGE.parent, "--prefix", site, "--component", "python"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(SOURCE / "experiments" / "results" / "cpu-intel-xeon", site.parent / "mine",
+                    ignore=shutil.ignore_patterns("*.gz"))
+    return site
+
+
+@pytest.mark.parametrize("words", [("report", "mine", "--samples", "none", "--out", "x.html"),
+                                   ("plot", "mine", "--types", "f32", "--out", "x.svg")])
+def test_an_installed_package_reports_and_plots_by_the_python_that_runs_it(installed, words):
+    if not all(map(importlib.util.find_spec, ("matplotlib", "pandas", "pyobsplot"))):
+        pytest.skip("no packages of the report here: pip install -r requirements.txt")
+    code, out, err = python("-m", "reductio", *words, cwd=installed.parent, PYTHONPATH=str(installed), PATH="/nowhere")
+    assert (code, err) == (0, "") and out.startswith(f"{words[-1]}: ")
+    assert (installed.parent / words[-1]).read_text().startswith("<")
+
+
+def test_an_installed_package_says_how_the_report_is_installed(installed, tmp_path):
+    (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError(name='numpy')")
+    code, _, err = python("-m", "reductio", "report", "mine", cwd=installed.parent,
+                          PYTHONPATH=f"{tmp_path}{os.pathsep}{installed}")
+    assert (code, err) == (1, "reductio: a report needs the Python package numpy: pip install 'reductio[report]'\n")
+
+
+def test_the_extra_has_the_pins_of_the_project():
+    extra = re.search(r"^report = \[(.*)\]$", (SOURCE / "pyproject.toml").read_text(), re.M)[1]
+    pins = set(re.findall(r'"([^"]+)"', extra))
+    assert {pin.partition("==")[0] for pin in pins} == {"matplotlib", "numpy", "pandas", "pyobsplot"}
+    assert pins <= set((SOURCE / "requirements.txt").read_text().split("\n"))
+
 
 @pytest.mark.parametrize("cuda, nvcc, kind", [("ON", "/nvcc", ""), ("OFF", "/nvcc", "+cpu"), ("no", "/nvcc", "+cpu")])
 def test_the_two_kinds_of_wheel_have_names_that_differ(cuda, nvcc, kind, monkeypatch):

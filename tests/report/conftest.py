@@ -12,7 +12,7 @@ from browser import RESULTS
 @pytest.fixture(scope="session")
 def h200(tmp_path_factory):
     """The page of a part of the committed results: to open that of all takes twice as long."""
-    import report
+    from report import page as report
 
     folder = tmp_path_factory.mktemp("h200") / "nvidia-h200"
     folder.mkdir()

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-import report
-import results as rs
+from report import page as report
+from report import results as rs
 import synthetic
 
 PAYLOADS = [

@@ -181,7 +181,7 @@ def test_a_choice_offers_what_there_is_alone(page, h200, rows):
 
 def test_the_first_view_has_most_of_a_folders_rows(page, tmp_path):
     """The CPU's rows are of a warm cache, but for one variant; an experiment is called by its name."""
-    import report
+    from report import page as report
 
     path = tmp_path / "cpu.html"
     path.write_text(report.make([RESULTS / "cpu-intel-xeon"], "none")[0])
@@ -281,7 +281,7 @@ def test_samples_of_a_point(page, h200, rows):
 
 
 def test_every_sample_where_the_page_holds_all(page, tmp_path):
-    import report
+    from report import page as report
 
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -299,7 +299,7 @@ def test_every_sample_where_the_page_holds_all(page, tmp_path):
 
 
 def test_a_banner_where_times_may_mislead(page, tmp_path):
-    import report
+    from report import page as report
     import synthetic
 
     rows = [synthetic.timed(1e-6, n=2**10, variant="cub/sum", n_rejected=3),
@@ -386,7 +386,7 @@ def test_the_conditions_are_those_of_machine_json(page, h200):
 
 
 def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
-    import report
+    from report import page as report
 
     folders = [tmp_path / "nvidia-h200", tmp_path / "nvidia-h100-80gb-hbm3"]
     for folder in folders:
@@ -586,7 +586,7 @@ def test_print_shows_the_results_without_the_controls(page, h200):
 
 
 def test_the_claims_of_each_folder_side_by_side(page, tmp_path):
-    import report
+    from report import page as report
 
     names, path = ["nvidia-h200", "nvidia-h100-80gb-hbm3"], tmp_path / "two.html"
     for name in names:

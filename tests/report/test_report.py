@@ -1,4 +1,4 @@
-"""What report.py makes of folders, good and bad: a page, or one line."""
+"""What page.py makes of folders, good and bad: a page, or one line."""
 
 import gzip
 import shutil
@@ -7,9 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-import report
 from browser import RESULTS
 from project import SOURCE
+
+from report import page as report
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def folder(tmp_path):
 
 
 def test_a_page_is_written(folder, tmp_path):
-    done = subprocess.run([sys.executable, SOURCE / "paper" / "report.py", folder, "--out", tmp_path / "page.html"],
+    done = subprocess.run([sys.executable, SOURCE / "src" / "report", "page", folder, "--out", tmp_path / "page.html"],
                           capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith(f"{tmp_path}/page.html: mine, ") and done.stdout.count("\n") == 1
@@ -60,8 +61,8 @@ def test_a_full_disk_keeps_the_earlier_page(folder, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("earlier")
     with subprocess.Popen(["sh", "-c", f"ulimit -f 8; exec {sys.executable} -c 'import signal, sys; "
-                           "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.path[:0] = sys.argv[1:2]; import report; "
-                           "sys.exit(report.main(sys.argv[2:]))' \"$@\"", "sh", SOURCE / "paper", folder, "--out", page],
+                           "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.path[:0] = sys.argv[1:2]; from report import page; "
+                           "sys.exit(page.main(sys.argv[2:]))' \"$@\"", "sh", SOURCE / "src", folder, "--out", page],
                           stderr=subprocess.PIPE, text=True) as run:
         told = run.stderr.read()
     assert run.returncode == 1 and f"cannot write {page}: File too large" in told

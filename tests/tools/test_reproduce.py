@@ -45,13 +45,12 @@ class Project:
         self.folder, self.bin, self.calls_file = folder / "project", folder / "bin", folder / "calls"
         self.bin.mkdir()
         self.calls_file.touch()
-        for part in ("tools", "paper"):
+        for part in ("tools", "paper", "src/report"):
             shutil.copytree(SOURCE / part, self.folder / part, ignore=shutil.ignore_patterns("generated", "__pycache__"))
         for file in ("reproduce", "requirements.txt"):
             shutil.copy(SOURCE / file, self.folder)
         self.committed = self.folder / "experiments" / "results"
         self.committed.mkdir(parents=True)
-        shutil.copy(SOURCE / "experiments" / "results" / "schema.json", self.committed)
         self.machine("nvidia-h200", self.committed, faster=3)
         self.machine("other", self.committed, faster=0.5)
         measured = self.machine("measured", folder, faster=3)
@@ -83,7 +82,7 @@ class Project:
         played = "|".join(("-c", *scripts))  # -c: whether packages are there
         self.command(self.folder / ".venv" / "bin" / "python", f"""case $1 in
   paper/make.py) mkdir -p "${{@: -1}}"/{{figures,tables}} && echo "# Figures and tables" >"${{@: -1}}/index.md" ;;
-  paper/report.py) echo page >"${{@: -1}}" ;;
+  src/report) echo page >"${{@: -1}}" ;;
   experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
   {played}) echo played ;;
   *) exec {sys.executable} "$@" ;;

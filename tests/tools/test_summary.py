@@ -6,8 +6,9 @@ import shutil
 import pytest
 import synthetic
 
-import results as rs
+import claims
 import summary
+from report import results as rs
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
 
 
 def test_a_mixed_claim_says_at_each_size_where_it_holds(tmp_path, monkeypatch):
-    monkeypatch.setattr(rs, "claims", lambda: {"claims": [{"id": "L7"}]})
+    monkeypatch.setattr(claims, "listed", lambda: {"claims": [{"id": "L7"}]})
     blank = dict.fromkeys(rs.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little")
     rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),
             *(blank | dict(role="step", n=2**20, verdict="holds", ratio=r, ci_low=r, ci_high=r, base="a/b", variant="a/c")

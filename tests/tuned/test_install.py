@@ -15,9 +15,11 @@ NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin
 CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
     "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h",
-    "tuned/far_bands.h", "tuned/finish.h", "tuned/cluster.cuh", "tuned/exact.h", "tuned/partial.h",
+    "tuned/far_bands.h", "tuned/finish.h", "tuned/cluster.cuh",
+    "exact/exact.h", "exact/tile.h", "exact/window.h", "exact/finish.h", "exact/lanes.h", "exact/partial.h",
     "device/kernel.h", "device/cuda/kernel.cuh",
 }
+FORMER = {f"tuned/{name}.h": f'#pragma once\n#include "../exact/{name}.h"\n' for name in ("exact", "partial")}
 # As far as the toolkit has them: 120 came with 12.8. For 90 the document's listing is compiled, and where a GPU runs it all.
 ARCHITECTURES = ("75", "80", *(["90"] if Path("/dev/nvidiactl").exists() else []), "120")
 NO_GPU = 77
@@ -62,7 +64,8 @@ def consumer(installed, nvcc, tmp_path_factory) -> Path:
 
 def test_what_is_installed_is_tuned_and_what_it_includes(installed):
     include = installed / "include" / "reductio"
-    assert {p.relative_to(include).as_posix() for p in include.rglob("*") if p.is_file()} == HEADERS
+    assert {p.relative_to(include).as_posix() for p in include.rglob("*") if p.is_file()} == HEADERS | FORMER.keys()
+    assert {name: (include / name).read_text() for name in FORMER} == FORMER
     for header in HEADERS:
         assert (include / header).read_bytes() == (SOURCE / "src" / header).read_bytes()
 

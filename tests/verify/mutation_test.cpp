@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/commands.h"
 #include "device/backend.h"
 #include "device/device.h"
-#include "experiments/cli/commands.h"
 #include "tests/sanitized.h"
 #include "verify/verify.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands.h"
 #include "core/variant.h"
-#include "experiments/cli/commands.h"
 
 namespace reductio {
 namespace {

@@ -12,7 +12,7 @@
 
 namespace reductio {
 
-/// Which machine code each release makes of a sum: cmake/cccl_code.csv, by experiments/releases.py.
+/// Which machine code each release makes of a sum: experiments/results/cccl_code.csv, by experiments/releases.py.
 class ReleaseCode {
  public:
   /// The text of that file. Throws UsageError where a column is missing.

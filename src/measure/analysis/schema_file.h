@@ -1,5 +1,5 @@
 #pragma once
-/// experiments/results/schema.json tells Python the columns of rows, raw samples and models, and the timing modes.
+/// src/report/schema.json tells Python the columns of rows, raw samples and models, and the timing modes.
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 /// The columns of results, each in one place: name, kind of value, writing, reading. These tables give the header,
-/// records, JSON, keys and experiments/results/schema.json, which Python reads.
+/// records, JSON, keys and src/report/schema.json, which Python reads.
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@ from typing import Any
 from . import _arrays
 from ._library import Error, library
 
-# Of a Partial (tuned/partial.h): its words, those that are digits, the digit that counts in units of 1, its bits, and
+# Of a Partial (exact/partial.h): its words, those that are digits, the digit that counts in units of 1, its bits, and
 # the word that tells of terms other than -0.
 WORDS, DIGITS, UNITS, DIGIT_BITS, OTHERS = 96, 82, 54, 40, 82
 

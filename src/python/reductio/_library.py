@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64,
                     c_void_p)
 from pathlib import Path
@@ -100,6 +101,8 @@ def library() -> ctypes.CDLL:
     loaded.reductio_exact_rounded.argtypes = [words, c_uint32]
     loaded.reductio_exact_rounded.restype = c_double
     _library = loaded
+    if sys.executable:  # what `report` and `plot --out` are drawn by
+        os.environ["REDUCTIO_PYTHON"] = sys.executable
     return loaded
 
 

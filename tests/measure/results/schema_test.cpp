@@ -313,7 +313,7 @@ TEST(MeasureSchema, JsonHasNumbersAsNumbersAndWhatIsMissingAsNull) {
 
 /// REDUCTIO_REWRITE=1 writes the file anew.
 TEST(MeasureSchema, TheFileThatPythonReadsIsOfTheseTables) {
-  const std::filesystem::path path = "experiments/results/schema.json";
+  const std::filesystem::path path = "src/report/schema.json";
   if (std::getenv("REDUCTIO_REWRITE")) write_whole_file(path, schema_json());
   EXPECT_EQ(content_of(path), schema_json())
       << "run REDUCTIO_REWRITE=1 reductio_tests --gtest_filter='MeasureSchema.*' in the repository's root";

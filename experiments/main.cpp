@@ -1,3 +1,0 @@
-#include "experiments/cli/commands.h"
-
-int main(int argc, char** argv) { return reductio::cli::program(argc, argv); }

@@ -1,0 +1,463 @@
+#pragma once
+/// What one warp adds up: its tiles in a window of exponents in which doubles are exact, and what no window holds in
+/// bins. exact.h explains how.
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "../device/kernel.h"
+#include "../tuned/far_bands.h"
+#include "../tuned/reading.h"
+#include "lanes.h"
+
+#ifndef __CUDACC__
+namespace reductio {
+template <int fraction_bits>
+struct NarrowFloat;  // only declared, as CUDA's are in reading.h
+}
+#endif
+
+namespace reductio::tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+#ifdef __CUDACC__
+using BFloat = __nv_bfloat16;
+#else
+using BFloat = NarrowFloat<7>;
+#endif
+
+/// Elements as their bits. `head`: the 32 bits with the sign and the exponent, whose lowest bit may stand for others
+/// below; its exponent starts at bit `places`. `precision`: bits that an element has at most.
+template <class In>
+struct ElementBits {  // of 16 bits, as the float that has its value
+  static constexpr int places = 23, bias = 127, mantissa = 24, most_exponent = 255,
+                       precision = sizeof(In) == 2 ? 11 : mantissa;
+  static constexpr unsigned lanes = 16 / sizeof(In);
+  static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
+    if constexpr (sizeof(In) == 4) return w[k];
+    const float x = single(w, k);
+    unsigned bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+  }
+  static __device__ double value(const std::uint32_t (&w)[4], unsigned k) { return single(w, k); }
+  static __device__ std::uint64_t fraction(const std::uint32_t (&w)[4], unsigned k) { return head(w, k) & 0x7fffffu; }
+
+ private:
+  static __device__ float single(const std::uint32_t (&w)[4], unsigned k) {
+    In x;
+    if constexpr (sizeof(In) == 4) {
+      memcpy(&x, &w[k], sizeof x);
+    } else {
+      const auto own = static_cast<std::uint16_t>(w[k / 2] >> 16 * (k % 2));
+      memcpy(&x, &own, sizeof x);
+    }
+    return widened<float>(x);
+  }
+};
+
+template <>
+struct ElementBits<double> {
+  static constexpr int places = 20, bias = 1023, mantissa = 53, most_exponent = 2047, precision = mantissa;
+  static constexpr unsigned lanes = 2;
+  static __device__ unsigned head(const std::uint32_t (&w)[4], unsigned k) {
+    return w[2 * k + 1] | static_cast<unsigned>(w[2 * k] != 0);
+  }
+  static __device__ double value(const std::uint32_t (&w)[4], unsigned k) {
+    const std::uint64_t bits = std::uint64_t{w[2 * k + 1]} << 32 | w[2 * k];
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+  }
+  static __device__ std::uint64_t fraction(const std::uint32_t (&w)[4], unsigned k) {
+    return std::uint64_t{w[2 * k + 1] & 0xfffffu} << 32 | w[2 * k];
+  }
+};
+
+/// Sixteen bytes of -0, which changes no sum, not even that of zeros.
+template <class In>
+__device__ uint4 negative_zeros() {
+  const unsigned sign = sizeof(In) == 2 ? 0x80008000u : 0x80000000u;
+  return {sizeof(In) == 8 ? 0 : sign, sign, sizeof(In) == 8 ? 0 : sign, sign};
+}
+
+/// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time. `roomy`: with 4 KiB of shared
+/// memory for wide floats.
+template <class In, class Operation, int vectors, bool roomy = true>
+class ExactWarp {
+  using E = ElementBits<In>;
+  static constexpr bool squared = std::is_same<Operation, device::Square>::value, is_double = sizeof(In) == 8,
+                        is_bfloat = std::is_same<In, BFloat>::value;
+
+ public:
+  /// The sums that a window takes.
+  static constexpr int parts = squared + is_double + 1;
+
+ private:
+  static constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
+  /// Elements of a thread's share of a tile, and its logarithm.
+  static constexpr int elements = vectors * static_cast<int>(E::lanes), log2_elements = log2_of(elements);
+  /// A term is an element to this power, as the sum of `pieces` doubles without error, split into `parts`. The parts'
+  /// sums have `bits` bits, from the highest bit of a tile's terms on. Doubles squared have two rests in the last part.
+  static constexpr int power = squared ? 2 : 1, pieces = squared && is_double ? 2 : 1,
+                       bits = parts == 1 ? 53 : parts == 2 ? 105 : 156;
+  /// Halves: all 40 bits that they can have, from 2^15 down, are a window.
+  static constexpr bool fits_always = sizeof(In) == 2 && !is_bfloat && !squared;
+  /// In a window of so many exponents of elements, no term has a bit below the last part's unit.
+  static constexpr int window = (bits - parts * log2_elements - power * (E::precision - 1)) / power;
+  /// Of the window's top, as a field of the exponent. Beyond these the arithmetic of the window over- or underflows.
+  static constexpr int highest_top = !is_double ? 255 : squared ? 1532 : 2041,
+                       lowest_top = is_double && !squared ? 103 : 1;
+  /// Fields of the exponent from which on a term is infinite, or NaN.
+  static constexpr int infinite_from = squared && is_double ? E::bias + 512 : E::most_exponent;
+  /// Squares of doubles below 2^-223 are those of x * 2^raised.
+  static constexpr int raised = squared && is_double ? 600 : 0, raised_below = 800;
+  /// Tiles whose sums, of at most 2^53 units each, a thread adds up, so that the warp's sum has 63 bits.
+  static constexpr unsigned most_tiles = 32;
+  /// How far the window reaches beyond the first tile's largest element, at most. Tops are multiples of 4 where that is
+  /// possible, so that warps with alike tiles have the same.
+  static constexpr int spare = 6;
+
+ public:
+  static constexpr int per_lane = squared && is_double ? 3 : 2;
+  using Lane = LaneDigits<per_lane>;
+  /// What wide tiles are added to, of one warp.
+  static constexpr bool bins_of_lanes = roomy && !squared && !is_double && !fits_always;
+  using Bin = std::conditional_t<bins_of_lanes, double, int>;
+  static constexpr unsigned bin_bits = 20, lane_bins = 16,
+                            bins = fits_always ? 1 : bins_of_lanes ? 32 * lane_bins : 2 * Lane::count;
+  /// Squares of -0 are +0.
+  static constexpr bool has_negative_zeros = !squared;
+  /// The first window's top, for numbers of about 1: where it fits, the first tile need not ask for its own.
+  static constexpr int first_top = E::bias + (fits_always ? 16 : is_double && !squared ? 8 : 4);
+
+  /// `bins`: of this warp alone.
+  explicit __device__ ExactWarp(Bin* bins) : bins_(bins) {}
+
+  /// Adds a tile, in all lanes. Not of addresses: the elements stay in registers.
+  __device__ void add(const uint4 (&v)[vectors]) {
+    if constexpr (fits_always) {
+      if (!add_in_window(v)) return note_specials(v);
+    } else {
+      const Sizes sizes = sizes_of(v);
+      if (has_negative_zeros && !has_other_) has_other_ = sizes.most >= 0 || is_other(v);
+      if (!__all_sync(whole_warp, in_window(sizes)) && !moved_to(sizes, v)) return;
+      add_in_window(v);
+    }
+    if (++tiles_ == most_tiles) flush();
+  }
+
+  /// Adds the only tile, in all lanes, to sum_of_part(). False: it does not fit into a window, and nothing was added.
+  __device__ bool add_only(const uint4 (&v)[vectors]) {
+    if constexpr (!fits_always) {
+      const Sizes sizes = sizes_of(v);
+      if (has_negative_zeros) has_other_ = sizes.most >= 0 || is_other(v);
+      if (!__all_sync(whole_warp, in_window(sizes))) {
+        top_ = top_for(sizes);
+        if (top_ <= 0) return false;
+      }
+    }
+    return add_in_window(v);
+  }
+  __device__ std::int64_t sum_of_part(int p) const { return sum_of_warp(sums_[p]); }
+  __device__ int top() const { return top_; }
+  /// By all lanes: whether sum_of_part() has all that was added.
+  __device__ bool is_whole() const {
+    bool apart = specials_ != 0;
+#pragma unroll
+    for (int k = 0; k < per_lane; ++k) apart = apart || digit[k] != 0;
+    return __any_sync(whole_warp, apart) == 0 && wide_tiles_ == 0;
+  }
+  /// Whether eight warps' sums of a part together have 63 bits.
+  __device__ bool has_few_tiles() const { return tiles_ <= 3; }
+
+  /// Part p of the sums counts in units of 2^unit. All terms, raised, are below 2^top.
+  static constexpr __device__ int unit_of(int p, int top, int raised_by = 0) {
+    const int of_terms = power * (top - E::bias + raised_by);
+    return p + 1 < parts ? of_terms + (p + 1) * (log2_elements - 52) : of_terms + parts * log2_elements - bits;
+  }
+
+  /// By all lanes, after the last tile. The sum is then in digit[].
+  __device__ void end() {
+    flush();
+    if constexpr (bins_of_lanes) flush_bins();
+  }
+  std::int64_t digit[per_lane] = {};
+
+  /// Of this thread's elements: whether one was no -0, and bits 0 to 2: an infinity, a negative one, a NaN.
+  __device__ bool has_other() const { return !has_negative_zeros || has_other_; }
+  __device__ unsigned specials() const { return specials_; }
+
+ private:
+  /// Of a thread's elements, |x| as bits, less one: zero becomes the largest unsigned number, and the least signed one.
+  struct Sizes {
+    int most;
+    unsigned least;
+  };
+  __device__ static Sizes sizes_of(const uint4 (&v)[vectors]) {
+    Sizes of{-1, ~0u};
+    if constexpr (is_bfloat) {
+      // Two at a time, with bit 15 set, so that no half borrows from the other: 0 becomes 0x7fff, s 0x8000 + s - 1. So
+      // zero is the least number without sign, and the greatest with sign.
+      constexpr unsigned zeros = 0x7fff7fffu;
+      unsigned most = zeros, least = zeros;
+#pragma unroll
+      for (int u = 0; u < vectors; ++u) {
+        std::uint32_t w[4];
+        memcpy(w, &v[u], sizeof w);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const unsigned sizes = (w[k] | 0x80008000u) - 0x00010001u;
+          most = larger_of_each(most, sizes);
+          least = lesser_of_each(least, sizes);
+        }
+      }
+      most = larger_of_each(most, most >> 16) & 0xffffu;
+      least = lesser_of_each(least, least >> 16 | least << 16) & 0xffffu;
+      of = {static_cast<int>((most - 0x7fffu) << 16) - 1, ((least + 0x8001u) << 16) - 1};
+    } else {
+#pragma unroll
+      for (int u = 0; u < vectors; ++u) {
+        std::uint32_t w[4];
+        memcpy(w, &v[u], sizeof w);
+        for (unsigned k = 0; k < E::lanes; ++k) {
+          const unsigned size = (E::head(w, k) & 0x7fffffffu) - 1;
+          of.most = static_cast<int>(size) > of.most ? static_cast<int>(size) : of.most;
+          of.least = size < of.least ? size : of.least;
+        }
+      }
+    }
+    return of;
+  }
+  __device__ bool in_window(const Sizes& sizes) const { return sizes.most < high_limit_ && sizes.least >= low_limit_; }
+
+  /// take(w) with each vector's words, in a loop that may stay one. The vectors move up in turn: an index that is not
+  /// known at compile time would bring them all from registers into memory, for each tile.
+  template <class Take>
+  __device__ static void in_turn(const uint4 (&v)[vectors], const Take& take) {
+    uint4 turn[vectors];
+    for (int u = 0; u < vectors; ++u) turn[u] = v[u];
+    for (int i = 0; i < vectors; ++i) {
+      std::uint32_t w[4];
+      memcpy(w, &turn[0], sizeof w);
+      take(w);
+      for (int u = 1; u < vectors; ++u) turn[u - 1] = turn[u];
+    }
+  }
+  using Words = const std::uint32_t (&)[4];
+
+  /// Whether an element is not -0.
+  __device__ static bool is_other(const uint4 (&v)[vectors]) {
+    bool found = false;
+    in_turn(v, [&](Words w) {
+      for (unsigned k = 0; k < E::lanes; ++k) found = found || E::head(w, k) != 0x80000000u;
+    });
+    return found;
+  }
+
+  /// Adds a tile that fits the window. For halves (fits_always) false if an element is not finite; nothing is then
+  /// added. Other types were checked before.
+  __device__ bool add_in_window(const uint4 (&v)[vectors]) {
+    constexpr unsigned chains = parts == 1 ? 4 : 2;  // that do not wait for each other
+    double sum[parts][chains] = {}, splitter[parts] = {};
+#pragma unroll
+    for (int p = 0; p + 1 < parts; ++p) splitter[p] = 1.5 * power_of_two<double>(unit(p) + 52);
+    const double raise = is_raised() ? power_of_two<double>(raised) : 1;
+#pragma unroll
+    for (int u = 0; u < vectors; ++u) {
+      std::uint32_t w[4];
+      memcpy(w, &v[u], sizeof w);
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        double x = E::value(w, k);
+        if (raised > 0) x *= raise;
+        // By __dmul_rn: a compiler may contract x * x and the addition behind it, which then round otherwise.
+        double rest[2] = {squared ? __dmul_rn(x, x) : x, 0};
+        if (pieces == 2) rest[1] = __fma_rn(x, x, -rest[0]);
+#pragma unroll
+        for (int p = 0; p < parts; ++p)
+#pragma unroll
+          for (int piece = 0; piece < (p == 0 ? 1 : pieces); ++piece) {
+            double part = rest[piece];
+            if (p + 1 < parts) {
+              part = (part + splitter[p]) - splitter[p];
+              rest[piece] -= part;
+            }
+            sum[p][k % chains] += part;
+          }
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+      double all = sum[p][0] + sum[p][1];
+      if (chains == 4) all += sum[p][chains - 2] + sum[p][chains - 1];
+      if constexpr (fits_always) {
+        if (__any_sync(whole_warp, !is_finite(all)) != 0) return false;
+        if (has_negative_zeros && !has_other_) has_other_ = all != 0 || is_other(v);
+      }
+      sums_[p] += static_cast<std::int64_t>(all * power_of_two<double>(-unit(p)));
+    }
+    return true;
+  }
+  static __device__ bool is_finite(double x) {
+    std::uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits >> 52 & 0x7ff) != 0x7ff;
+  }
+
+  __device__ int unit(int p) const { return unit_of(p, top_, is_raised() ? raised : 0); }
+  __device__ bool is_raised() const { return raised > 0 && top_ < raised_below + spare + 1; }
+
+  /// The top of the window that a tile gets, alike for warps with alike tiles. None: 0 if it is too wide, -1 if
+  /// something is not finite.
+  __device__ int top_for(const Sizes& sizes) const {
+    // Not all of them are zero, or they would have fitted.
+    const int most_of_warp = static_cast<int>(~least_in_warp(~static_cast<unsigned>(sizes.most + 1)));
+    const unsigned least_of_warp = least_in_warp(sizes.least);
+    const int highest = most_of_warp >> E::places, below = static_cast<int>((least_of_warp + 1) >> E::places);
+    const int lowest = below > 1 ? below : 1;  // subnormal numbers have the unit of the least normal ones
+    if (highest >= infinite_from) return -1;
+    int top = (highest + 1 + spare) & ~3;
+    if (top > lowest + window) top = lowest + window;
+    if (top > highest_top) top = highest_top;
+    if (top < lowest_top) top = lowest_top;
+    return top <= highest || top > lowest + window ? 0 : top;
+  }
+  /// Whether the window could be moved so that the tile fits; if not, the tile is added otherwise.
+  __device__ bool moved_to(const Sizes& sizes, const uint4 (&v)[vectors]) {
+    const int top = top_for(sizes);
+    if (top <= 0) {
+      if (top < 0) note_specials(v);
+      else add_to_bins(v);
+      return false;
+    }
+    flush();
+    top_ = top;
+    high_limit_ = (top << E::places) - 1;
+    low_limit_ = top - window > 1 ? (static_cast<unsigned>(top - window) << E::places) - 1 : 0;
+    return true;
+  }
+
+  /// The sum is not finite, whatever else there is: the tile's finite elements need not be added.
+  __device__ void note_specials(const uint4 (&v)[vectors]) {
+    in_turn(v, [&](Words w) {
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        const unsigned head = E::head(w, k);
+        const auto exponent = static_cast<int>(head >> E::places & E::most_exponent);
+        if (exponent < infinite_from) continue;
+        const bool is_nan = exponent == E::most_exponent && E::fraction(w, k) != 0;
+        specials_ |= is_nan ? 4u : head >> 31 != 0 && !squared ? 2u : 1u;
+      }
+    });
+  }
+
+  /// Adds up the threads' sums in the warp's digits.
+  __device__ void flush() {
+    if (tiles_ == 0) return;
+    tiles_ = 0;
+#pragma unroll
+    for (int part = 0; part < parts; ++part) {
+      add_of_warp(sums_[part], unit(part) - (is_raised() ? power * raised : 0));
+      sums_[part] = 0;
+    }
+  }
+
+  /// Adds all lanes' sums times 2^exponent to the warp's digits.
+  __device__ void add_of_warp(std::int64_t sum, int exponent) {
+    add_to_digits(sum_of_warp(sum), exponent);
+  }
+  static __device__ std::int64_t sum_of_warp(std::int64_t sum) {
+    constexpr unsigned piece = (1u << 27) - 1;
+    const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece),
+                        middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
+    const auto high = static_cast<std::int64_t>(static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 54))));
+    return static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54));
+  }
+
+  /// Adds sum * 2^exponent.
+  __device__ void add_to_digits(std::int64_t sum, int exponent) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+    for (int k = 0; k < per_lane; ++k) digit[k] += digit_of(sum, exponent - Lane::lowest, lane + 32 * k);
+  }
+
+  /// A wide tile, each term by itself.
+  __device__ void add_to_bins(const uint4 (&v)[vectors]) {
+    if constexpr (bins_of_lanes) add_to_lane_bins(v);
+    else add_to_warp_bins(v);
+  }
+
+  /// Floats: each lane has 16 bins of type double, one for each 16 exponents. The sum of 2^14 floats of a bin has 53
+  /// bits, so bins are kept from tile to tile.
+  __device__ void add_to_lane_bins(const uint4 (&v)[vectors]) {
+    constexpr unsigned most_wide_tiles = (1u << 14) / elements;
+    double* const own = bins_ + threadIdx.x % 32;
+    if (wide_tiles_ == 0)
+      for (unsigned b = 0; b < lane_bins; ++b) own[32 * b] = 0;
+#pragma unroll
+    for (int u = 0; u < vectors; ++u) {
+      std::uint32_t w[4];
+      memcpy(w, &v[u], sizeof w);
+      for (unsigned k = 0; k < E::lanes; ++k) own[32 * (E::head(w, k) >> 27 & (lane_bins - 1))] += E::value(w, k);
+    }
+    if (++wide_tiles_ == most_wide_tiles) flush_bins();
+  }
+  __device__ void flush_bins() {
+    if (wide_tiles_ == 0) return;
+    wide_tiles_ = 0;
+    double* const own = bins_ + threadIdx.x % 32;
+#pragma unroll 1  // rare, and long
+    for (unsigned b = 0; b < lane_bins; ++b) {
+      const int unit = static_cast<int>(b == 0 ? 1 : 16 * b) - E::bias - (E::mantissa - 1);
+      const double sum = own[32 * b];
+      if (!__any_sync(whole_warp, sum != 0)) continue;
+      add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit);
+    }
+  }
+
+  /// Doubles and squares: in pieces, to bins of 20 bits that the warp shares.
+  __device__ void add_to_warp_bins(const uint4 (&v)[vectors]) {
+    const unsigned lane = threadIdx.x % 32;
+    for (unsigned i = lane; i < bins; i += 32) bins_[i] = 0;
+    __syncwarp();  // all bins are zero
+    constexpr int bits_each = static_cast<int>(bin_bits), mask = (1 << bits_each) - 1;
+    // A term's bits, and as many as it may be shifted.
+    constexpr int most = (power * E::mantissa + 2 * (bits_each - 1)) / bits_each;
+    in_turn(v, [&](Words w) {
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        const unsigned head = E::head(w, k);
+        const auto exponent = static_cast<int>(head >> E::places & E::most_exponent);
+        const std::uint64_t whole = E::fraction(w, k) | static_cast<std::uint64_t>(exponent != 0) << (E::mantissa - 1);
+        const exact::Wide size = squared ? exact::square_of(whole) : exact::Wide{whole, 0};
+        const int unit = (exponent == 0 ? 1 : exponent) - E::bias - (E::mantissa - 1),
+                  place = power * unit - Lane::lowest, sign = head >> 31 != 0 && !squared ? -1 : 1;
+        for (int i = 0; i < most; ++i) {
+          const int piece = static_cast<int>(exact::bits_of(size, bits_each * i - place % bits_each)) & mask;
+          if (piece != 0) device::atomicAdd(bins_ + static_cast<unsigned>(place / bits_each + i), sign * piece);
+        }
+      }
+    });
+    __syncwarp();  // all elements are added
+#pragma unroll
+    for (unsigned k = 0; k < per_lane; ++k) {
+      const unsigned own = lane + 32 * k;
+      if (own < Lane::count)
+        digit[k] += static_cast<std::int64_t>(bins_[2 * own]) +
+                    static_cast<std::int64_t>(bins_[2 * own + 1]) * (1 << bits_each);
+    }
+    __syncwarp();  // all bins are read, and may be cleared for another tile
+    if (++wide_tiles_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
+  }
+
+  static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top,
+                "a window that moved_to() could choose");
+  int top_ = first_top, high_limit_ = (first_top << E::places) - 1;
+  unsigned low_limit_ = (static_cast<unsigned>(first_top - window) << E::places) - 1;
+  unsigned tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
+  bool has_other_ = false;
+  std::int64_t sums_[parts] = {};
+  Bin* bins_;
+};
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::tuned

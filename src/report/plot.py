@@ -1,0 +1,102 @@
+"""Draws one chart of a results folder: `reductio plot FOLDER --out FILE` calls it, with the chart's rows as its input.
+
+Throughput against n, a line for each variant; of one size a bar for each variant and its settings.
+"""
+
+import io
+from pathlib import Path
+
+from .command_line import Parser, needed_by, one_line, write_whole
+
+with needed_by("reductio: a figure", ", or leave --out out to plot on the terminal"):
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    from . import results as rs
+    from . import style
+    from .style import CEILING_LOOK, FLOOR_LOOK, GIGA, power_label, shade_above
+
+
+# A slow call over a fast one; the share of points at which that is told; only times of so many timer steps count.
+BUSY, OFTEN, STEPS = 2, 0.1, 100
+
+
+def busy_note(rows) -> str:
+    """What is said where calls of one point differ so much that other work must have run beside them; else nothing."""
+    timed = rows[(rows["status"] == "ok") & (rows["time_min_s"] > STEPS * rows["timer_resolution_s"].fillna(0))]
+    busy = timed["time_p95_s"] > BUSY * timed["time_min_s"]
+    if not busy.mean() > OFTEN:
+        return ""
+    return (f"The machine was busy: at {busy.sum()} of {len(busy)} points the slowest 5 % of calls took over {BUSY} times as "
+            "long as the fastest call.")
+
+
+def draw(table, title: str, where: str):
+    """`table`: rows that differ in variant, settings and n alone, in the legend's order."""
+    table = table.reset_index(drop=True)
+    size = table["n"].astype(float) * table["element_type"].map(rs.ELEMENT_BYTES)
+    table = table.assign(n=table["n"].astype("int64"), bytes=size,
+                         **{name: size / table[f"time_{column}_s"] / GIGA for name, column in
+                            (("rate", "median"), ("low", "ci_high"), ("high", "ci_low"))})
+    one_size = table["n"].nunique() == 1
+    variants = list(dict.fromkeys(table["variant"]))
+    tall = 0.7 + 0.15 * len(table) if one_size else 3.2 + 0.14 * max(0, len(variants) - 20)
+    figure, axes = plt.subplots(figsize=(style.TEXT_WIDTH, tall), layout="constrained")
+    busy = busy_note(table) if (table["device"] == "cpu").all() else ""
+    figure.suptitle(f"{where}, {title}" + (f", n = {power_label(table['n'].iloc[0])}" if one_size else ""), x=0.01,
+                    ha="left", fontweight="bold")
+    figure.supxlabel(busy, x=0.01, ha="left", fontsize=style.FONT_SIZE)
+    error = {side: np.nan_to_num(np.clip(sign * (table[side] - table["rate"]), 0, None))
+             for side, sign in (("low", -1), ("high", 1))}
+    if one_size:
+        order = np.argsort(-table["rate"].to_numpy())
+        rows = table.iloc[order]
+        axes.barh(range(len(rows)), rows["rate"], color=style.LINE_COLORS[0], height=0.7,
+                  xerr=[error["low"][order], error["high"][order]], error_kw=dict(linewidth=0.7, ecolor="black"))
+        axes.set_yticks(range(len(rows)), [f"{v} [{s}]" if s else v for v, s in zip(rows["variant"], rows["settings"])])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.grid(False, axis="y")
+        axes.set_xlabel("throughput (GB/s)")
+        return figure
+    libraries, looks = {}, {}
+    for variant in variants:
+        rows = table[table["variant"] == variant].sort_values("n")
+        if rows["kind"].iloc[0] == "library":
+            group = rows["group"].iloc[0]
+            look = style.library_style(group, libraries.setdefault(group, 0))
+            libraries[group] += 1
+        else:
+            look = style.line_style(variants.index(variant), 0)
+        looks[variant] = look
+        axes.errorbar(rows["n"], rows["rate"], yerr=[error["low"][rows.index], error["high"][rows.index]],
+                      elinewidth=0.5, label=variant, **look)
+    calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].median()
+    # Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call.
+    reading, empty = (calls["bytes"] / calls[c] / GIGA for c in ("read_time_s", "launch_floor_s"))
+    shade_above(axes, calls.index.to_numpy(float), reading.to_numpy(float))
+    axes.plot(calls.index, empty, gid="floor", **FLOOR_LOOK)
+    axes.set_yscale("log")
+    axes.set_ylim(table["rate"].min() / 1.3, np.nanmax([*table["rate"], *reading]) * 1.3)
+    style.decade_axis(axes.yaxis)
+    style.size_axis(axes, table["n"])
+    axes.set_ylabel("throughput (GB/s)")
+    looks |= {"faster than only reading": CEILING_LOOK} if reading.notna().any() else {}
+    looks |= {"an empty call": FLOOR_LOOK} if empty.notna().any() else {}
+    axes.legend(style.handles(looks), list(looks), loc="upper left", bbox_to_anchor=(1.02, 1))
+    return figure
+
+
+@one_line("reductio")
+def main(arguments: list[str] | None) -> None:
+    parser = Parser(prog="report plot", description=__doc__.splitlines()[0])
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--folder", type=Path, required=True, metavar="DIR", help="the results folder of the rows")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    options = parser.parse_args(arguments)
+    table = rs.read_points(Path("/dev/stdin"), rs.read_catalog(options.folder / "catalog.csv"))
+    where = table["machine"].iloc[0]
+    drawn, kind = io.BytesIO(), options.out.suffix
+    draw(table, options.title, where).savefig(drawn, format=kind[1:], metadata=dict.fromkeys(style.KINDS[kind]))
+    write_whole(options.out, drawn.getvalue())
+    print(f"{options.out}: {options.title}, {where}")
+
