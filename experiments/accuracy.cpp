@@ -65,7 +65,7 @@ const RegisterExperiment accuracy(
                .max_samples = 3,
                .time_budget_s = 0.01,
                .slow_samples = 1,
-               .allocations = 1,
+               .contexts = 1,
                .harness_calls = false}});
 
 }  // namespace

@@ -15,7 +15,7 @@ elements an iteration, `further` are what the compiler left for the rest of its 
 Code that no path reaches is not counted. In `unroll` each tree is there twice, for whole shares and, with more
 instructions, for the one block whose share is cut off (tree-cut).
 
-Columns: compiler, version, target, level; kernel, element_type, index (the type of the loop's index, where there are
+Columns: run_id (added by `reductio record`); compiler, version, target, level; kernel, element_type, index (the type of the loop's index, where there are
 several); loop; instructions; loads_per_iteration (instructions that load from memory, on the GPU from global memory;
 of a `kernel`, all), elements_per_load (more than 1: vectors), unrolled_by (elements that an iteration of the machine
 code takes, for each that one of the source takes, be it unrolled or of vectors; of a tree, levels), shifts, divisions
@@ -496,8 +496,13 @@ def main(arguments: list[str]) -> int:
     except Refused as why:
         print(f"compiler.py: {why}", file=sys.stderr)
         return 1
-    write(options.folder / "compiler.csv", rows)
-    print(f"{len(rows)} rows in {options.folder / 'compiler.csv'}")
+    path = options.folder / "compiler.csv"
+    write(path, rows)
+    told = subprocess.run([options.reductio, "record", path, "--device", "cpu"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
+    if told.returncode:
+        print(f"compiler.py: {path} is not in machine.json: {told.stderr.strip()}", file=sys.stderr)
+    print(f"{len(rows)} rows in {path}")
     return 0
 
 

@@ -46,20 +46,17 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                     selection, device);
 }
 
-// Many short passes, about a second apart, because a CPU's speed changes between them more than within one
+// Many short contexts, about a second apart, because a CPU's speed changes between them more than within one
 // (docs/measuring.md). Longer batches would spread them further, and lose more where the run is killed. So the first
 // is short: a run that is killed again and again gets on.
-const RegisterExperiment cpu({.name = "cpu",
-                              .summary = "the CPU's baselines and the documents' host loops, 2^10 to 2^26 elements",
-                              .points = points,
-                              .rules = {.max_samples = 96,
-                                        .time_budget_s = 0.1,
-                                        .slow_s = 0.1,
-                                        .allocations = 48,
-                                        .batch_s = 30,
-                                        .first_batch_s = 6},
-                              .device = DeviceKind::cpu,
-                              .not_elsewhere = "it times the CPU's loops in every setting"});
+const RegisterExperiment cpu(
+    {.name = "cpu",
+     .summary = "the CPU's baselines and the documents' host loops, 2^10 to 2^26 elements",
+     .points = points,
+     .rules =
+         {.max_samples = 96, .time_budget_s = 0.1, .slow_s = 0.1, .contexts = 48, .batch_s = 30, .first_batch_s = 6},
+     .device = DeviceKind::cpu,
+     .not_elsewhere = "it times the CPU's loops in every setting"});
 
 }  // namespace
 }  // namespace reductio::drivers::cpu

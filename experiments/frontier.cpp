@@ -136,7 +136,7 @@ const RegisterExperiment frontier_python(
     {.name = "frontier-python",
      .summary = "the same of sums that Python users call, on the GPU or a CPU; by python -m reductio",
      .points = points_from_python,
-     .rules = {.max_samples = 32, .time_budget_s = 0.1, .allocations = 8}});
+     .rules = {.max_samples = 32, .time_budget_s = 0.1, .contexts = 8}});
 
 }  // namespace
 }  // namespace reductio::drivers::frontier

@@ -52,7 +52,7 @@ const RegisterExperiment history(
      .summary = "sums of every release of CUB and Thrust in the program",
      .points = points,
      // Twice the usual contexts: hundreds of intervals must hold at once.
-     .rules = {.min_samples = 24, .max_samples = 48, .time_budget_s = 0.05, .slow_samples = 24, .allocations = 24}});
+     .rules = {.min_samples = 24, .max_samples = 48, .time_budget_s = 0.05, .slow_samples = 24, .contexts = 24}});
 
 }  // namespace
 }  // namespace reductio::drivers::history

@@ -10,7 +10,7 @@ it overwrote in between, and begins each time with an empty cache; it leaves the
 Where ncu is absent or may not read the counters, ncu.csv has rows without values that say so, unless it holds values of
 an earlier run. Needs nothing but Python.
 
-Columns: kernel, variant, settings, n, element_type, metric, value, unit (ncu's base units), reason (of an empty value).
+Columns: run_id (added by `reductio record`), kernel, variant, settings, n, element_type, metric, value, unit (ncu's base units), reason (of an empty value).
 Exit code: 0 all counted, 1 something was not, 77 skipped.
 """
 
@@ -253,6 +253,10 @@ def run(arguments: list[str]) -> int:
         say(f"skipped: {why}")
         return SKIPPED
     write(path, rows)
+    told = subprocess.run([options.reductio, "record", path, *(["--gpu", options.gpu] if options.gpu else [])],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if told.returncode:
+        say(f"{path} is not in machine.json: {told.stderr.strip()}")
     values = sum(1 for r in rows if r["value"])
     print(f"{values} of {len(rows)} values in {path}, {failed} of {len(CASES)} kernels without any")
     return 1 if failed else 0

@@ -97,15 +97,15 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   return out;
 }
 
-const RegisterExperiment tuned({.name = "tuned",
-                                .summary = "the project's own sum beside CUB's and Thrust's: all sizes, starts, states "
-                                           "of the cache, graphs, and to the host",
-                                .points = points,
-                                // Twice the usual contexts, and a sample in each at least: that no point is slower is
-                                // said of a thousand intervals at once, which takes confidences that 12 cannot give
-                                // by ranks.
-                                .rules = {.min_samples = 24, .max_samples = 48, .time_budget_s = 0.05,
-                                          .slow_samples = 24, .allocations = 24}});
+const RegisterExperiment tuned(
+    {.name = "tuned",
+     .summary = "the project's own sum beside CUB's and Thrust's: all sizes, starts, states "
+                "of the cache, graphs, and to the host",
+     .points = points,
+     // Twice the usual contexts, and a sample in each at least: that no point is slower is
+     // said of a thousand intervals at once, which takes confidences that 12 cannot give
+     // by ranks.
+     .rules = {.min_samples = 24, .max_samples = 48, .time_budget_s = 0.05, .slow_samples = 24, .contexts = 24}});
 
 }  // namespace
 }  // namespace reductio::drivers::tuned

@@ -59,7 +59,7 @@ CPU = {
     "eigen/sum": [""], "openmp/sum": [""], "std/reduce": ["policy=seq", "policy=par"], "thrust/cpu": [""],
 }
 MACHINE = {
-    "schema_version": 2, "machine": "synthetic", "device": "cuda",
+    "schema_version": 3, "machine": "synthetic", "device": "cuda",
     "gpu": {"name": "Synthetic GPU", "uuid": "GPU-00000000", "sm_count": 100, "l2_bytes": 50 * 2**20,
             "memory_bytes": 80 * 2**30, "memory_clock_hz": 2.5e9, "memory_bus_bits": 8000,
             "theoretical_peak_bytes_per_s": 5e12, "sm_clock_hz": 1.5e9, "compute_capability": "9.0", "driver": "0.0",
@@ -387,7 +387,7 @@ def write_contrasts(folder: Path, values: dict, **more) -> Path:
         name, n = key if isinstance(key, tuple) else (key, None)
         asked = {"cache_state": "cold_dirty", **contrasts.asked()[name].group}
         told = {} if value is None else dict(value=value, ci_low=(1 - WIDTH) * value, ci_high=(1 + WIDTH) * value,
-                                             confidence=0.95, clusters=12, pairs=1, enough="yes",
+                                             confidence=0.95, contexts=12, pairs=1, enough="yes",
                                              experiment=asked["experiments"][0])
         blank = dict.fromkeys(rs.CONTRASTS.names, "") | dict(reason="" if told else "lacking")
         of = dict(schema_version=rs.SCHEMA_VERSION, name=name)

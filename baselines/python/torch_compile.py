@@ -8,7 +8,7 @@ import torch._inductor.config
 
 import reductio
 
-torch._inductor.config.compile_threads = 1  # a pool of processes would be started in each pass
+torch._inductor.config.compile_threads = 1  # a pool of processes would be started in each context
 
 
 def total(x, out):

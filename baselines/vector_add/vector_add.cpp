@@ -3,14 +3,14 @@
 /// faster (claim T5), unroll that on the host nothing is to be seen (U7). It is no reduction, so no variant.
 ///
 ///   build/bin/vector_add out/results/MACHINE        # writes vector_add.csv and its raw samples there
-///   build/bin/vector_add out/here 6 2^10            # fewer passes than 48, and other sizes
+///   build/bin/vector_add out/here 6 2^10            # fewer contexts than 48, and other sizes
 ///
 /// g++ and clang++, as far as CMake finds them, compile the loops at -O0 to -O3; all are timed in the same rounds. Rows
 /// and samples are as an experiment's. `operation` says sum, because each row has one: nothing is added up. Of the
 /// loops (baselines/host_loops.h) host/add-plain takes one element a turn, host/add-unroll2 two, as in twopass, and
 /// host/add-unroll4 four, as in unroll. n counts the elements of b and c together. Vectors are warm, and new in each
-/// pass. 200 and 2000 are the examples of the documents: vectors of 100 and 1000 elements. Every fourth pass alone has
-/// long vectors, since they take seconds.
+/// context, which is no more than that here. 200 and 2000 are the examples of the documents: vectors of 100 and 1000
+/// elements. Every fourth context alone has long vectors, since they take seconds.
 
 #include <fmt/format.h>
 
@@ -46,7 +46,7 @@ namespace {
 constexpr double least_interval_s = 20e-6;
 constexpr int calls_of_short_vectors = 10'000;  // in a sample: a call takes a tenth of a microsecond
 constexpr std::size_t short_vectors = 1U << 12;
-constexpr int rounds_of_a_pass = 2, passes_to_one_of_long_vectors = 4;
+constexpr int rounds_of_a_context = 2, contexts_to_one_of_long_vectors = 4;
 
 struct Level {
   const char *compiler, *name;
@@ -107,7 +107,7 @@ Sample time_of(int least_calls, Function&& call) {
 }
 
 template <class T>
-void run_pass(Adds& adds, int pass, std::mt19937& random) {
+void run_context(Adds& adds, int context, std::mt19937& random) {
   const std::size_t half = adds.problem.n / 2;
   std::vector<T> a(half), b(half), c(half), sums(half);
   for (std::size_t i = 0; i < half; ++i) {
@@ -117,7 +117,7 @@ void run_pass(Adds& adds, int pass, std::mt19937& random) {
   }
   std::vector<std::size_t> order(adds.calls.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  for (int k = 0; k < rounds_of_a_pass; ++k) {
+  for (int k = 0; k < rounds_of_a_context; ++k) {
     TakenRound round;
     round.round = static_cast<int>(adds.samples.rounds.size());
     std::shuffle(order.begin(), order.end(), random);
@@ -131,15 +131,15 @@ void run_pass(Adds& adds, int pass, std::mt19937& random) {
       taken.sample = time_of(adds.problem.n <= short_vectors ? calls_of_short_vectors : 1, call);
     }
     adds.samples.rounds.push_back(std::move(round));
-    adds.samples.allocations.push_back(pass);
+    adds.samples.contexts.push_back(context);
   }
 }
 
 int run(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.size() > 3)
-    throw UsageError("write vector_add FOLDER, and then the number of passes and the sizes, where others are wanted");
-  const auto passes = static_cast<int>(
-      arguments.size() > 1 ? parse_whole("PASSES", arguments[1], "a number up to 1000", 1000) : 48);
+    throw UsageError("write vector_add FOLDER, and then the number of contexts and the sizes, where others are wanted");
+  const auto contexts =
+      static_cast<int>(arguments.size() > 1 ? parse_whole("CONTEXTS", arguments[1], "a number up to 1000", 1000) : 48);
   std::vector<Adds> all;
   for (const std::size_t n : parse_sizes(arguments.size() > 2 ? arguments[2] : "200,2^10,2000,2^24")) {
     if (n < 2 || n > std::size_t{1} << 31) throw UsageError("sizes are from 2 to 2^31, half of which an int counts");
@@ -150,13 +150,15 @@ int run(const std::vector<std::string>& arguments) {
     throw UsageError(csv.string() + " is there already; remove it to measure anew");
   const Machine machine = describe_machine(*open_backend(DeviceKind::cpu));
   const RunRecord record{
-      .run_id = utc_now(), .experiment = "vector_add", .started_utc = utc_now(), .arguments = arguments};
+      .run_id = new_run_id(), .experiment = "vector_add", .started_utc = utc_now(), .arguments = arguments};
   std::mt19937 random(1);
-  for (int pass = 0; pass < passes; ++pass)
+  for (int context = 0; context < contexts; ++context)
     for (Adds& adds : all) {
-      if (adds.problem.n > short_vectors && pass % passes_to_one_of_long_vectors) continue;
-      if (adds.problem.type == ElementType::i32) run_pass<std::uint32_t>(adds, pass, random);
-      else run_pass<float>(adds, pass, random);
+      if (adds.problem.n > short_vectors && context % contexts_to_one_of_long_vectors) continue;
+      if (adds.problem.type == ElementType::i32)
+        run_context<std::uint32_t>(adds, context, random);
+      else
+        run_context<float>(adds, context, random);
     }
   Results results(arguments[0], machine, record, false);
   for (const Adds& adds : all) {
@@ -171,6 +173,7 @@ int run(const std::vector<std::string>& arguments) {
   }
   results.entry()["host_compilers"] = REDUCTIO_COMPILERS;
   results.entry()["ended_utc"] = utc_now();
+  results.record_hashes();
   results.write_machine();
   fmt::print("{}\n", results.csv_path().string());
   return 0;

@@ -191,7 +191,7 @@ def provenance_rows(results: rs.Results) -> list[str]:
         card = "-".join(str(run.get("machine_id") or "not recorded").split("-")[:2])
         lines.append(latex.row(rf"\id{{{latex.escape(experiment)}}}", started.replace("T", " ").removesuffix("Z"),
                                latex.escape(str(run.get("git_revision"))[:8]), "yes" if run.get("git_dirty") else "no",
-                               latex.escape(card), str((run.get("rules") or {}).get("allocations") or MISSING)))
+                               latex.escape(card), str((run.get("rules") or {}).get("contexts") or MISSING)))
     return lines
 
 

@@ -51,7 +51,8 @@ Command add_plot(CLI::App&);
 Command add_report(CLI::App&);
 Command add_claims(CLI::App&);
 Command add_releases(CLI::App&);
-Command add_probe(CLI::App&);
+Command add_probe(CLI::App&, std::vector<std::string> command_line);   ///< likewise
+Command add_record(CLI::App&, std::vector<std::string> command_line);  ///< likewise
 Command add_new(CLI::App&);
 Command add_completion(CLI::App&);
 

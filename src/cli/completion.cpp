@@ -84,7 +84,7 @@ int print(const CLI::App& app, const std::string& shell) {
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
     subcommands.push_back(sub->get_name());
     std::vector<std::string> names;
-    for (const CLI::Option* option : sub->get_options())
+    for (const CLI::Option* option : sub->get_options([](const CLI::Option* o) { return !o->get_group().empty(); }))
       for (const std::string& name : option->get_lnames()) {
         names.push_back("--" + name);
         if (option->get_items_expected_max() > 0 && !words_of.contains(names.back())) others.insert(names.back());

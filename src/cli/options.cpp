@@ -1,8 +1,10 @@
 /// The options that several subcommands have.
 
 #include <CLI/CLI.hpp>
+#include <limits>
 
 #include "cli/selection.h"
+#include "core/error.h"
 #include "core/parse.h"
 
 namespace reductio::cli {
@@ -77,11 +79,18 @@ void add_confidence(CLI::App& app, std::function<void(double)> take) {
 void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--min-samples", options.min_samples, "Fewest samples of each point")->type_name("N");
   app.add_option("--max-samples", options.max_samples, "Most samples of each point")->type_name("N");
-  app.add_option(
-         "--allocations", options.allocations,
-         "Spread each point's samples over N fresh GPU contexts (on a CPU: memory allocations), at least one sample "
-         "on each, whatever --timeout says. More give narrower intervals where contexts differ")
+  app.add_option("--contexts", options.contexts,
+                 "Spread each point's samples over N fresh contexts (on a CPU: fresh processes), at least one sample "
+                 "on each, whatever --timeout says. More give narrower intervals where contexts differ")
       ->type_name("N");
+  app.add_option_function<std::string>(
+         "--allocations",  // its name until schema version 3
+         [&options](const std::string& text) {
+           if (options.contexts) throw UsageError("--allocations is an earlier name of --contexts; give one of them");
+           options.contexts =
+               static_cast<int>(parse_whole("--contexts", text, "a whole number", std::numeric_limits<int>::max()));
+         })
+      ->group("");
   app.add_option("--timeout", options.time_budget_s,
                  "Seconds of sampling for each point, not for all: ten points take ten times S, and what surrounds "
                  "samples. Once S is spent, a point with --min-samples gets no more")

@@ -95,8 +95,7 @@ std::vector<Chart> charts_of(const StoredResults& results) {
                                name(p.timing_mode), name(p.cache_state));
       if (p.offset_elements) chart.name += fmt::format(", offset {}", p.offset_elements);
       if (!p.dataset.empty() && p.dataset != "random") chart.name += ", " + p.dataset;
-      for (const std::string& more : {p.caller, p.context})
-        if (!more.empty()) chart.name += ", " + more;
+      if (!p.caller.empty()) chart.name += ", " + p.caller;
     }
     chart.rows.push_back(&row);
     chart.sizes.insert(row.point.problem.n);

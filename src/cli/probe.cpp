@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
+#include "measure/results/provenance.h"
 #include "measure/timing/probes.h"
 
 namespace reductio::cli {
@@ -37,18 +39,22 @@ void print(const std::vector<Probe>& probes) {
   table.print();
 }
 
-int run(const ProbeOptions& options) {
+int run(const ProbeOptions& options, const std::vector<std::string>& command_line) {
   const Selection selection = options.selection.parse();
   const DeviceKind device = selection.device.value_or(DeviceKind::cuda);
   if (device != DeviceKind::cuda)
     throw UsageError(
         fmt::format("device {} has no SMs with clocks of their own; probe a GPU (--device cuda)", name(device)));
   const auto backend = open_backend(DeviceKind::cuda, options.selection.gpu);
-  const auto path = std::filesystem::path(options.out) / describe_machine(*backend).name / "probes.csv";
+  const Machine machine = describe_machine(*backend);
+  const auto path = std::filesystem::path(options.out) / machine.name / "probes.csv";
   std::filesystem::create_directories(path.parent_path());
   check_destination(path, "choose another --out");
   const std::vector<Probe> probes = probe_gpu(*backend);
-  const std::string not_written = why_not([&] { write_whole_file(path, probes_csv(probes)); });
+  const std::string not_written = why_not([&] {
+    write_whole_file(path, probes_csv(probes));
+    record_tool(path.parent_path(), machine, "probe", command_line, {path.filename().string()});
+  });
   if (!options.quiet || !not_written.empty()) print(probes);
   if (!not_written.empty()) throw OutputError(not_written);
   if (!options.quiet) fmt::print("\n{} records in {}\n", probes.size(), path.string());
@@ -57,7 +63,7 @@ int run(const ProbeOptions& options) {
 
 }  // namespace
 
-Command add_probe(CLI::App& app) {
+Command add_probe(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<ProbeOptions>();
   CLI::App* sub =
       app.add_subcommand("probe", "Measure a GPU's SM clocks and the latency of its loads, atomics and messages");
@@ -66,7 +72,7 @@ Command add_probe(CLI::App& app) {
       ->capture_default_str();
   options->selection.add_device(*sub);
   sub->add_flag("--quiet", options->quiet, "Print nothing");
-  return {sub, [options] { return run(*options); }};
+  return {sub, [options, command_line = std::move(command_line)] { return run(*options, command_line); }};
 }
 
 }  // namespace reductio::cli

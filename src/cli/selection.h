@@ -71,7 +71,7 @@ void check_option(const char* option, const std::string& file);
 /// --confidence, as 95% or 0.95; throws UsageError unless it lies between 0 and 1.
 void add_confidence(CLI::App&, std::function<void(double)> take);
 
-/// --min-samples, --max-samples, --allocations, --timeout, --confidence.
+/// --min-samples, --max-samples, --contexts, --timeout, --confidence.
 void add_sampling(CLI::App&, RunOptions&);
 
 /// open_backend(), whose NoGpu here also says what works on a machine without one.

@@ -203,11 +203,11 @@ SelftestPlan plan_of(const SelftestOptions& options, const Selection& selection,
   plan.other = other_than(plan.point);
   plan.rules = plan.planted_rules = compare_rules();
   plan.rules.time_budget_s = 0.08;
-  plan.rules.max_samples = options.quick ? 5 * wanted_clusters : 240;  // many comparisons rather than narrow ones
+  plan.rules.max_samples = options.quick ? 5 * wanted_contexts : 240;  // many comparisons rather than narrow ones
   if (options.quick)
     plan.planted_rules.time_budget_s = 0.2;
   else if (plan.other)  // beside another kernel each half has as many contexts as compare has
-    plan.planted_rules.allocations = plan.planted_rules.min_samples = 2 * wanted_clusters;
+    plan.planted_rules.contexts = plan.planted_rules.min_samples = 2 * wanted_contexts;
   return plan;
 }
 

@@ -167,7 +167,6 @@ const PREFERRED = /** @type {Record<string, string[]>} */ ({
   dataset: ["random"],
   seed: ["1"],
   caller: [""],
-  context: [""],
 });
 
 const SIMPLE = ["view", "value", "base", "compare", "scale", "size", "point"];

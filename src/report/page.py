@@ -83,7 +83,7 @@ def trimmed_means(row, context, value):
 def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
     """Of every wanted point (row, contexts, rounds, times)."""
     csv.field_size_limit(2**31 - 1)
-    table, lists = rs.read_words(path), ("round", "allocation", "time_s")
+    table, lists = rs.with_todays_names(rs.read_words(path)), ("round", "context", "time_s")
     rs.refuse_lacking(path, [c for c in rs.SAMPLES.names if c not in table and c not in rs.SAMPLES.optional])
     keys = zip(*(table[c] if c in table else [""] * len(table) for c in key))
     for line, (fields, of) in enumerate(zip(keys, table.to_dict("records")), 2):
@@ -101,7 +101,7 @@ def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
 
 def read_samples(folder: Path, rows, each: bool, missing: list[str]) -> dict | None:
     """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
-    key = [c for c in rs.ROWS.key if c in rows] + ["run_id"]
+    key = [c for c in rs.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
     wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
     taken, count = [], 0
     for path in sorted(folder.glob("*.samples.csv*")):
@@ -174,7 +174,10 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
             table = rs.read_table(path, columns)
             found[name] = blob.table(table[columns.names], columns.numbers)
     if not any(found[name] for name in ("rows", "verdicts", "releases")):
-        raise rs.ResultsError(f"{folder} holds no rows of an experiment: name a folder that `reductio run` wrote")
+        others = sorted(path.name for path in folder.glob("*.csv*") if path.name != "catalog.csv")
+        if not others:
+            raise rs.ResultsError(f"{folder} holds no rows of an experiment: name a folder that `reductio run` wrote")
+        missing.append(f"{folder} holds {', '.join(others)} alone, no experiment's rows: the page has its machine and runs")
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import math
@@ -57,6 +58,8 @@ class Columns:
                        counts=those(lambda c: c["kind"] == "count"), **marked)
 
 
+# Of samples, which names columns had in files that keep them.
+FORMERLY = {c["formerly"]: c["name"] for c in SCHEMA["samples"]["columns"] if c.get("formerly")}
 ROWS, SAMPLES, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "samples", "models", "contrasts"))
 READ_CEILING = "(read-ceiling)"
 
@@ -170,11 +173,17 @@ def stored(path: Path) -> Path:
     return compressed if not path.exists() and compressed.exists() else path
 
 
-def read_words(path: Path) -> pd.DataFrame:
-    """One CSV file, every field text and each row whole; ResultsError otherwise."""
+def content_of(path: Path) -> bytes:
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def read_words(path: Path, checks_follow: bool = False) -> pd.DataFrame:
+    """One CSV file, every field text and each row whole, as its runs wrote it; ResultsError otherwise. `checks_follow`:
+    the caller asks last whether it is as they wrote it, since other checks say more of what is wrong."""
     try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+        data = content_of(path)
+        text = data.decode("utf-8")
     except (UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
         raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}: {remedy(path)}")
     if not text.strip():
@@ -193,7 +202,43 @@ def read_words(path: Path) -> pd.DataFrame:
                                f"{remedy(path)}")
     if not rows:
         raise ResultsError(f"{path} has a header but no rows: {remedy(path)}")
+    if not checks_follow:
+        require_unchanged(path, data)
     return pd.DataFrame(rows, columns=header, dtype=str)
+
+
+@lru_cache
+def hashes_in(machine: Path, changed_ns: int) -> dict[str, list[tuple[str, str]]]:
+    """By file the runs and tools of machine.json that wrote lines of it, each with the SHA-256 of these."""
+    with suppress(ValueError, AttributeError, TypeError):  # who reads the record says what is wrong with it
+        record, found = json.loads(machine.read_bytes()), {}
+        for run in [*record.get("runs", []), *record.get("tools", [])]:
+            for name, sha256 in run.get("sha256", {}).items():
+                found.setdefault(name, []).append((run["run_id"], sha256))
+        return found
+    return {}
+
+
+def require_unchanged(path: Path, data: bytes | None = None) -> None:
+    """ResultsError where a file is not as its runs wrote it, by hash_of_run() of provenance.h; `data`: uncompressed."""
+    machine = path.parent / "machine.json"
+    told = hashes_in(machine, machine.stat().st_mtime_ns).get(path.name.removesuffix(".gz")) if machine.exists() else None
+    if not told:
+        return
+    header, *lines = (data or content_of(path)).splitlines(keepends=True)
+    for run_id, sha256 in told:
+        names = header.rstrip(b"\r\n").split(b",")
+        at = names.index(b"run_id") if b"run_id" in names else len(names)
+        own = [line for line in lines if line.rstrip(b"\r\n").split(b",", at + 1)[at:at + 1] == [run_id.encode()]]
+        if hashlib.sha256(b"".join([header, *own])).hexdigest() != sha256:
+            raise ResultsError(f"{path} is not as run {run_id} wrote it, by the SHA-256 in machine.json: it was edited, or "
+                               "is of another copy; copy the whole results folder again")
+
+
+def with_todays_names(samples: pd.DataFrame) -> pd.DataFrame:
+    """A column that has an earlier name takes the place of another that has its name today."""
+    renamed = {old: new for old, new in FORMERLY.items() if old in samples}
+    return samples.drop(columns=renamed.values(), errors="ignore").rename(columns=renamed)
 
 
 def refuse_lacking(path: Path, missing: list[str]) -> None:
@@ -202,17 +247,22 @@ def refuse_lacking(path: Path, missing: list[str]) -> None:
                            f"{remedy(path)} with this revision")
 
 
+def other_schema(path: Path, version: str, advice: str, revision: str = "") -> ResultsError:
+    """As other_schema() of schema.h words it."""
+    return ResultsError(f"{path} has schema version {version}, this program reads {SCHEMA_VERSION}: {advice}, or use the "
+                        f"program that wrote it{f' (commit {revision[:8]})' if revision else ''}")
+
+
 NUMBER = r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 
 
-def read_table(path: Path, columns: Columns) -> pd.DataFrame:
+def read_table(path: Path, columns: Columns, checks_follow: bool = False) -> pd.DataFrame:
     """A CSV with at least these columns, of this schema version if it has one, and as schema.json says: what the program
     refuses, this refuses. Optional columns that the file lacks are empty; others than these are left as they are."""
-    table = read_words(path)
+    table = read_words(path, checks_follow=True)
     versions = set(table.get("schema_version", [SCHEMA_VERSION]))
     if versions != {SCHEMA_VERSION}:
-        raise ResultsError(f"{path} has schema_version {', '.join(map(repr, sorted(versions)))}, these figures read "
-                           f"{SCHEMA_VERSION!r}: {remedy(path)} with this revision, or draw with that which wrote it")
+        raise other_schema(path, ", ".join(sorted(versions - {SCHEMA_VERSION})), remedy(path))
     refuse_lacking(path, [c for c in columns.names if c not in table and c not in columns.optional])
     lacking = [c for c in columns.optional if c not in table]
     table = table.assign(**dict.fromkeys(lacking, ""))
@@ -235,6 +285,8 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
         refuse(column, bad, "a whole number" if whole else "a finite number above 0" if column in columns.positive else
                "a finite number of 0 or more" if column in columns.not_negative else "a finite number")
         table[column] = numbers
+    if not checks_follow:
+        require_unchanged(path)
     return table
 
 
@@ -245,7 +297,7 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     catalogue (the folder's own, unless one is given) says of the variant, the operation and the settings: `kind`,
     `group`, `is_base` and `by_default`.
     """
-    table = read_table(path, ROWS)
+    table = read_table(path, ROWS, checks_follow=True)
     table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
     # By `clock` there are cycles instead, and by `globaltimer` what kernels read of themselves.
@@ -256,9 +308,11 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
 
     again = table.duplicated(ROWS.key)
     if again.any():
-        same = (table[ROWS.key] == table.loc[again.idxmax(), ROWS.key]).all(axis=1)
+        keys = table[ROWS.key].astype(str)  # where an empty field is like another
+        same = (keys == keys.loc[again.idxmax()]).all(axis=1)
         raise ResultsError(f"{path}:{again.idxmax() + 2} is of the same point as line {same.idxmax() + 2}, "
                            f"{table['variant'][again.idxmax()]}: finish that run with --resume, or remove one")
+    require_unchanged(path)
     # A clock that saw no time pass tells nothing that a figure could show.
     table = table[table["time_median_s"] != 0].reset_index(drop=True)
     catalog = read_catalog(path.parent / "catalog.csv") if catalog is None else catalog
@@ -373,7 +427,10 @@ def read_machine(path: Path, name: str) -> Machine:
     if not isinstance(runs, list) or not all(isinstance(run, dict) and isinstance(run.get("experiment"), str)
                                              for run in runs):
         raise ResultsError(f"{path} does not list its runs, each with its experiment: copy the results folder again")
-    return Machine(name, record)
+    machine, version = Machine(name, record), str(record.get("schema_version"))
+    if version != SCHEMA_VERSION:
+        raise other_schema(path, version, AGAIN, str(machine.get("build.git_revision", default="")))
+    return machine
 
 
 # ------------------------------------------------------------------------------------------------- folder
@@ -541,7 +598,7 @@ def opened(folder: Path) -> Results:
 
 def beside(folder: Path) -> list[Path]:
     """Other GPUs' results folders, in the folder that this one is in."""
-    gpu = {p.parent: read_machine(p, p.parent.name).get("gpu.name")
+    gpu = {p.parent: Machine(p.parent.name, read_record(p)).get("gpu.name")
            for p in folder.resolve().parent.glob("*/machine.json")}
     return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]
 

@@ -272,6 +272,10 @@ function machineField(
 const runsOf = (/** @type {Folder} */ folder) =>
   /** @type {any[]} */ (Array.isArray(folder.machine.runs) ? folder.machine.runs : []);
 
+/** What made tables that are no experiment's. */
+const toolsOf = (/** @type {Folder} */ folder) =>
+  /** @type {any[]} */ (Array.isArray(folder.machine.tools) ? folder.machine.tools : []);
+
 /** Why times may mislead, a line each. */
 function warnings(/** @type {Folder} */ folder) {
   const found = [], build = folder.machine.build ?? {}, runs = runsOf(folder);
@@ -357,7 +361,7 @@ function showConditions() {
     place.append(Object.keys(folder.machine).length ?
         definitions(MACHINE.map(([label, path, show]) => [label, machineField(folder, path, show ?? null)])) :
         make("p", {}, "There is no machine.json."));
-    const runs = runsOf(folder);
+    const runs = runsOf(folder), recorded = [...runs, ...toolsOf(folder)];
     if (runs.length)
       place.append(make("h3", {}, "How measured"),
         make("p", {class: "hint"}, "As the runs recorded it; ",
@@ -365,13 +369,13 @@ function showConditions() {
                                  make("a", {href: `${header.root}docs/measuring.md`}, "docs/measuring.md"),
           " explains the rules."),
         howMeasured(folder));
-    if (runs.length)
-      place.append(make("details", {}, make("summary", {}, counted(runs.length, "run")),
+    if (recorded.length)
+      place.append(make("details", {}, make("summary", {}, counted(recorded.length, "run")),
         make("div", {class: "scroll"},
           tableOf(`Runs of ${folder.name}`,
             ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
-            runs.map(
-              run => [String(run.experiment ?? ""), String(run.started_utc ?? ""),
+            recorded.map(
+              run => [String(run.experiment ?? run.tool ?? ""), String(run.started_utc ?? ""),
                 String(run.git_revision ?? "").slice(0, 7), String(run.machine_id ?? ""),
                 isFinite(run.timing?.device?.launch_floor_s ?? NaN) ?
                   microInterval(run.timing.device.launch_floor_s, NaN, NaN) :

@@ -149,8 +149,8 @@ TEST(CliCompare, UntilDecidedTakesAsManySamplesOnEachContextOfSlowCallsToo) {
   const SamplingRules once = chosen_rules(options);
   options.until_decided = true;
   const SamplingRules until = chosen_rules(options);
-  EXPECT_GT(until.allocations, once.allocations);
-  EXPECT_GE(until.slow_samples * once.allocations, once.slow_samples * until.allocations);
+  EXPECT_GT(until.contexts, once.contexts);
+  EXPECT_GE(until.slow_samples * once.contexts, once.slow_samples * until.contexts);
 }
 #endif
 

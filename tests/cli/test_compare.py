@@ -10,7 +10,7 @@ import re
 import shutil
 
 import pytest
-from project import SOURCE
+from project import SOURCE, forget_hashes
 
 from conftest import call, snapshot
 
@@ -119,10 +119,10 @@ def test_csv_and_json_say_the_same(reductio):
         assert r["n_rejected"] == r["base_n_rejected"] == "0"
         # any machine: an interval and what lies in it
         assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
-        assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_clusters"]) == 24
+        assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_contexts"]) == 24
         assert r["verdict"] in VERDICTS and float(r["base_time_s"]) > 0 and float(r["time_s"]) > 0
-    (row,) = reductio("compare", FAST, SLOW, "--sizes", "2^10", "--allocations", "30", "--csv").rows()
-    assert row["n_clusters"] == "30"
+    (row,) = reductio("compare", FAST, SLOW, "--sizes", "2^10", "--contexts", "30", "--csv").rows()
+    assert row["n_contexts"] == "30"
     told = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
     assert told["paired"] and told["confidence"] == 0.95 and told["effect"] == 0.01
     assert len(told["rows"]) == 2 and all(r["verdict"] in VERDICTS for r in told["rows"])
@@ -165,14 +165,14 @@ def test_one_sample_a_side_is_said_to_be_too_few(reductio):
 def test_until_decided_ends_at_the_look_that_decides(reductio):
     until = ["--sizes", "2^8,2^9", "--max-samples", "80", "--until-decided", "--json"]
     told = json.loads(reductio("compare", FAST, SLOW, *until, "--effect", "1000000000%").ok())
-    assert told["looks"] == 3 and {r["n_clusters"] for r in told["rows"]} == {20}  # all the same, whatever was measured
+    assert told["looks"] == 3 and {r["n_contexts"] for r in told["rows"]} == {20}  # all the same, whatever was measured
     told = json.loads(reductio("compare", FAST, FAST, *until, "--effect", "0.00000001%").ok())
-    clusters = {r["n_clusters"] for r in told["rows"]}
+    contexts = {r["n_contexts"] for r in told["rows"]}
     # any machine: nothing is so much the same, and what is decided all the same ends it
-    assert clusters == {80} or (clusters <= {20, 40} and all(r["verdict"] != "UNDECIDED" for r in told["rows"]))
+    assert contexts == {80} or (contexts <= {20, 40} and all(r["verdict"] != "UNDECIDED" for r in told["rows"]))
     reductio("compare", FAST, *until[:4], "--save-baseline", "x").ok()
     told = json.loads(reductio("compare", FAST, *until, "--baseline", "x", "--effect", "1000000000%").ok())
-    assert {r["n_clusters"] for r in told["rows"]} == {20}
+    assert {r["n_contexts"] for r in told["rows"]} == {20}
     said = reductio("compare", FAST, *until[:-1], "--baseline", "x", "--effect", "1000000000%").ok()
     assert "whichever of 3 looks was the last, with 95 % confidence" in said
 
@@ -500,12 +500,14 @@ def replace(path, old, new):
     text = gzip.decompress(path.read_bytes()) if zipped else path.read_bytes()
     assert old.encode() in text
     text = text.replace(old.encode(), new.encode())
+    forget_hashes(path.parent)
     path.write_bytes(gzip.compress(text) if zipped else text)
 
 
 def rewrite(folder, change, name="cpu.csv"):
     """Changes the rows of a folder's CSV by `change(rows)`."""
     path = folder / name
+    forget_hashes(folder)
     rows = records(path.read_text())
     path.write_text(text_of(change(rows), list(rows[0])))
 
@@ -604,7 +606,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--max-samples", "0"], ["--max-samples"]),
     ([*PAIR, "--min-samples", "0"], ["--min-samples"]),
     ([*PAIR, "--min-samples", "9", "--max-samples", "3"], ["--min-samples", "--max-samples"]),
-    ([*PAIR, "--allocations", "0"], ["--allocations"]),
+    ([*PAIR, "--contexts", "0"], ["--contexts"]),
     ([*PAIR, "--timeout", "0"], ["--timeout"]),
     ([*PAIR, "--effect", "0"], ["--effect"]),
     ([*PAIR, "--effect", "-1%"], ["--effect"]),
@@ -622,9 +624,10 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--common"], ["--common"]),
     ([*PAIR, "--experiment", "cpu"], ["--experiment and --variants choose among the rows of results folders"]),
     ([*PAIR, "--variants", "plain"], ["--experiment and --variants choose", "name the variants to compare"]),
-    ([*PAIR, "--until-decided", "--allocations", "30"], ["--until-decided", "--allocations"]),
+    ([*PAIR, "--until-decided", "--contexts", "30"], ["--until-decided", "--contexts"]),
+    ([*PAIR, "--until-decided", "--allocations", "30"], ["--until-decided", "--contexts"]),
     ([*PAIR, "--until-decided", "--max-samples", "30"], ["--max-samples 30", "--until-decided", "80 contexts"]),
-    (["compare", "host/plain", "--save-baseline", "x", "--until-decided"], ["--until-decided", "--allocations, as 80"]),
+    (["compare", "host/plain", "--save-baseline", "x", "--until-decided"], ["--until-decided", "--contexts, as 80"]),
     ([*PAIR, "--save-baseline", "../x"], ["'../x'", "--save-baseline"]),
     ([*PAIR, "--save-baseline", "x", "--baseline", "x"], ["same baseline"]),
     ([*PAIR, "--csv", "--json"], ["--csv", "--json"]),

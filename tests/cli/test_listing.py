@@ -35,7 +35,7 @@ def test_the_listing_ends_with_two_commands_that_need_no_gpu(reductio):
     commands = [shlex.split(line.removeprefix("next: ")) for line in text.splitlines()[-2:]]
     assert [words[0] for words in commands] == [str(BIN)] * 2 and [words[1] for words in commands] == ["verify", "compare"]
     verified, compared = (reductio(*words[1:], *more).ok() for words, more in zip(
-        commands, ([], ["--sizes", "2^10", "--allocations", "6", "--timeout", "0.01"])))
+        commands, ([], ["--sizes", "2^10", "--contexts", "6", "--timeout", "0.01"])))
     assert "0 failed" in verified and "host/unroll4" in compared
     readme = (SOURCE / "README.md").read_text()
     assert all(" " + line.split(str(BIN) + " ")[1] in readme for line in text.splitlines()[-2:])
@@ -70,7 +70,7 @@ def test_the_listing_has_a_heading_for_each_document_and_folds_crowds(reductio):
 @pytest.mark.parametrize("columns", [60, 100])
 @pytest.mark.parametrize("arguments", [
     ["list"], ["list", "--all"], ["list", "experiments"], ["--help"], *([sub, "--help"] for sub in (
-    "list info verify run compare plot report selftest models summarize claims probe new completion".split()))],
+    "list info verify run compare plot report selftest models summarize claims probe record new completion".split()))],
     ids=lambda a: " ".join(a) if isinstance(a, list) else a)
 def test_no_line_is_wider_than_the_terminal_and_no_word_is_broken(reductio, arguments, columns):
     text = reductio(*arguments, COLUMNS=str(columns)).ok()
@@ -144,21 +144,22 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
     assert "Usage: reductio" in done.ok() and not done.err
     for option in {"run": ["--variants", "--types", "--operations", "--sizes", "--set", "--device", "--gpu", "--out",
                            "--resume", "--csv", "--json", "--quiet", "--seed", "--order-seed", "--profile", "--dry-run",
-                           "--quick", "--full", "--min-samples", "--max-samples", "--allocations", "--timeout",
+                           "--quick", "--full", "--min-samples", "--max-samples", "--contexts", "--timeout",
                            "--confidence"],
                    "compare": ["--types", "--operations", "--sizes", "--modes", "--cache", "--dataset", "--device", "--gpu", "--seed",
-                               "--order-seed", "--min-samples", "--max-samples", "--allocations", "--timeout",
+                               "--order-seed", "--min-samples", "--max-samples", "--contexts", "--timeout",
                                "--confidence", "--effect", "--csv",
                                "--json", "--quiet", "--fail-if-slower", "--save-baseline", "--baseline", "--out"],
                    "selftest": ["--device", "--order-seed", "--repeats", "--quick", "--json"],
                    "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],
                    "list": ["--json", "--csv", "--variants"]}.get(sub[0] if sub else "", []):
         assert option in done.out, option
+    assert "allocations" not in done.out, "the earlier name of --contexts is accepted, not listed"
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
 @pytest.mark.parametrize("words,offered", [(["sum"], ["summarize"]), (["run"], ["run"]), (["run", "compa"], ["comparison"]),
-                                           (["run", "--var"], ["--variants"]),
+                                           (["run", "--var"], ["--variants"]), (["run", "--all"], []),
                                            (["info", "levels/nai"], ["levels/naive"]),
                                            (["verify", "--variants", "twopass/ro"], ["twopass/rolled"]),
                                            (["verify", "--types", "bf"], ["bf16"]), (["claims", "out/"], []),

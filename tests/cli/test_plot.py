@@ -4,7 +4,7 @@ import csv
 import shutil
 
 import pytest
-from project import SOURCE
+from project import SOURCE, forget_hashes
 
 CPU = SOURCE / "experiments" / "results" / "cpu-intel-xeon"
 
@@ -12,6 +12,7 @@ CPU = SOURCE / "experiments" / "results" / "cpu-intel-xeon"
 def with_rows(folder, change):
     """A copy of the CPU's folder with its rows changed and no raw samples, which no chart needs."""
     shutil.copytree(CPU, folder, ignore=shutil.ignore_patterns("*.gz", "vector_add*"))
+    forget_hashes(folder)
     machine = (folder / "machine.json").read_text()
     (folder / "machine.json").write_text(machine.replace('"vector_add"', '"cpu"'))
     with (folder / "cpu.csv").open(newline="") as file:

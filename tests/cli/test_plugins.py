@@ -88,7 +88,7 @@ def test_a_file_in_place_of_a_variant(reductio, mine):
     assert re.search(r"ok +cpu +mine/plain +\d+ passed", reductio("verify", "--variants", "./mine.c", "--tier", "quick").ok())
     rows = reductio("run", "cpu", "--quick", "--variants", "./mine.c", "--types", "f32", "--sizes", "1000", "--csv").rows()
     assert {(r["variant"], r["status"]) for r in rows} == {("mine/plain", "ok")}
-    compared = reductio("compare", "host/plain", "./mine.c", "--sizes", "1000", "--allocations", "6", "--csv").rows()
+    compared = reductio("compare", "host/plain", "./mine.c", "--sizes", "1000", "--contexts", "6", "--csv").rows()
     assert [r["variant"] for r in compared] == ["mine/plain"]
 
 
@@ -100,7 +100,7 @@ def test_an_option_adds_all_of_a_files_variants(reductio, tmp_path, mine):
     assert "host/plain" in reductio("list", "--plugin", "mine.so").ok()
     assert reductio("info", "--plugin", "mine.so", "table/sum").ok().startswith("table/sum\n")
     compared = reductio("compare", "--plugin", "mine.c", "mine/plain", "./mine.so:step=4", "--sizes", "1000",
-                        "--allocations", "6", "--csv").rows()
+                        "--contexts", "6", "--csv").rows()
     assert [(r["variant"], r["settings"]) for r in compared] == [("table/sum", "step=4")]
 
 
@@ -180,7 +180,7 @@ def test_an_id_that_ends_as_a_file_is_a_variant(reductio, tmp_path, mine):
 
 def test_settings_behind_a_file(reductio, tmp_path):
     library(tmp_path)
-    told = reductio("compare", "./mine.so:step=1", "./mine.so:step=4", "--sizes", "1000", "--allocations", "6", "--csv")
+    told = reductio("compare", "./mine.so:step=1", "./mine.so:step=4", "--sizes", "1000", "--contexts", "6", "--csv")
     assert [r["settings"] for r in told.rows()] == ["step=4"]
     for command in ["info", "verify --variants"]:
         assert "only compare takes settings behind a file" in reductio(*command.split(), "./mine.so:step=1").error()
@@ -386,7 +386,7 @@ def test_others_are_not_blamed(judged):
 @pytest.mark.parametrize("cheat", ["by-n", "by-address", "by-content"])
 def test_a_cheat_is_not_compared(cheat, reductio):
     told = reductio("compare", "--plugin", FIXTURES / "cheats.cpp", "host/plain", f"cheat/{cheat}", "--sizes", "2^16",
-                    "--allocations", "6")
+                    "--contexts", "6")
     assert told.code == 2 and f"cheat/{cheat} gave a wrong result" in told.err
 
 
@@ -405,12 +405,12 @@ def test_one_that_is_a_little_wrong_is_not_compared(reductio, mine):
 
 
 def test_a_comparison_of_nothing_ends_at_once(reductio, tmp_path, mine):
-    """The base alone is not worth its 20 allocations, each of which has a process."""
+    """The base alone is not worth its 20 contexts, each of which has a process."""
     off_by_one_percent(mine)
     (tmp_path / "base.c").write_text("#include <stdio.h>\n" + CPU.replace("mine/plain", "mine/base").replace(
         "  *out", '  static int calls;\n  FILE* const f = calls++ ? 0 : fopen("processes", "a");\n  if (f) fputc(\'x\', f), fclose(f);\n  *out'))
     assert reductio("compare", "./base.c", "./mine.c", "--sizes", "2^20").code == 2
-    assert (tmp_path / "processes").read_text() == "xx"  # pilots, and one allocation
+    assert (tmp_path / "processes").read_text() == "xx"  # pilots, and one context
 
 
 def test_one_that_is_a_little_wrong_costs_its_own_rows(reductio, mine):
@@ -443,7 +443,7 @@ def test_exit_handlers_of_a_plugin_do_not_run(reductio, tmp_path):
 
 def test_a_clock_of_a_plugins_own_changes_no_time(reductio):
     rows = reductio("compare", "--plugin", FIXTURES / "cheats.cpp", "host/plain", "cheat/honest", "--sizes", "2^16",
-                    "--allocations", "6", "--csv").rows()
+                    "--contexts", "6", "--csv").rows()
     assert 1e-6 < float(rows[0]["time_s"]) < 1
 
 

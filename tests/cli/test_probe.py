@@ -1,6 +1,8 @@
-"""probe: what only a GPU has is refused elsewhere, in one line."""
+"""probe and record: what only a GPU has is refused elsewhere, in one line; tables of other programs get a run's id."""
 
 import csv
+import hashlib
+import json
 
 import pytest
 
@@ -29,3 +31,16 @@ def test_probes_or_says_that_there_is_no_gpu(reductio, tmp_path):
 def test_wrong_usage_is_one_line(reductio):
     assert "unknown option" in reductio("probe", "--sizes", "2^20").error()
     assert "empty value" in reductio("probe", "--out", "").error()
+
+
+def test_a_table_of_another_program_is_recorded_with_its_hash(reductio, tmp_path):
+    place = tmp_path / "m"
+    place.mkdir()
+    (place / "ncu.csv").write_text("kernel,value\na,1\n")
+    run_id = reductio("record", "m/ncu.csv", "--device", "cpu").ok().strip()
+    assert (place / "ncu.csv").read_text() == f"run_id,kernel,value\n{run_id},a,1\n"
+    [tool] = json.loads((place / "machine.json").read_text())["tools"]
+    assert (tool["run_id"], tool["tool"], tool["arguments"][1:]) == (run_id, "ncu", ["record", "m/ncu.csv", "--device", "cpu"])
+    assert tool["sha256"] == {"ncu.csv": hashlib.sha256((place / "ncu.csv").read_bytes()).hexdigest()}
+    assert "no table" in reductio("record", "m/none.csv", "--device", "cpu").error()
+    assert "of one results folder" in reductio("record", "m/ncu.csv", "ncu.csv", "--device", "cpu").error()

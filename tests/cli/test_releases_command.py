@@ -28,7 +28,7 @@ def test_what_releases_cannot_read_is_refused(reductio, tmp_path):
 
 def test_all_types_are_compared_at_once(reductio):
     rows = reductio("compare", "host/plain", "host/unroll4", "--types", "all", "--sizes", "2^10", "--max-samples", "12",
-                    "--allocations", "6", "--csv").rows()
+                    "--contexts", "6", "--csv").rows()
     assert {row["element_type"] for row in rows} >= {"i32", "f32", "f64"}
     refused = reductio("compare", "host/plain", "host/unroll4", "--types", "every").error()
     assert "every" in refused

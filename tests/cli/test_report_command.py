@@ -52,7 +52,7 @@ REFUSED = {
     "no speedup": (planted("speedup", "0"), "cpu.csv:2: speedup is '0', not a finite number above 0"),
     "another way to write numbers": (planted("time_median_s", "+1"), "cpu.csv:2: time_median_s is '+1', not a finite"),
     "an unknown word": (planted("device", "tpu"), "cpu.csv:2: device is 'tpu', not one of cuda, sim, cpu"),
-    "a row twice": (planted("schema_version", "2", again=True), " is of the same point as line 2"),
+    "a row twice": (planted("schema_version", "3", again=True), " is of the same point as line 2"),
     "another schema": (planted("schema_version", "99"), "99"),
     "cut rows": (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text()[:-9]), "cut"),
     "cut machine": (lambda f: (f / "machine.json").write_text((f / "machine.json").read_text()[:-9]), "machine.json is"),

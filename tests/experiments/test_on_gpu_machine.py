@@ -194,10 +194,10 @@ def test_options_behind_two_dashes_are_the_experiments_own(machine):
     assert machine.calls == ["reductio run comparison --out results --full", "reductio run cpu --out results"]
     assert machine.run("--only", "comparison,cpu", "--", "--full") == 0 and machine.calls == [], "the CPU's never gets them"
     assert machine.run("--only", "comparison") == 0 and machine.calls == [], "more than was asked for"
-    assert machine.run("--only", "comparison", "--", "--full", "--allocations", "32") == 0
-    assert machine.calls == ["reductio run comparison --out results --full --allocations 32"]
-    assert machine.run("--only", "comparison", "--", "--allocations", "32", "--full") == 0 and machine.calls == []
-    assert machine.run("--only", "comparison") == 0 and len(machine.calls) == 1, "--allocations measured otherwise"
+    assert machine.run("--only", "comparison", "--", "--full", "--contexts", "32") == 0
+    assert machine.calls == ["reductio run comparison --out results --full --contexts 32"]
+    assert machine.run("--only", "comparison", "--", "--contexts", "32", "--full") == 0 and machine.calls == []
+    assert machine.run("--only", "comparison") == 0 and len(machine.calls) == 1, "--contexts measured otherwise"
 
 
 def test_a_run_that_was_cut_goes_on_with_the_same_options_alone(machine):
@@ -361,7 +361,8 @@ def test_what_lies_beside_the_program_is_run(machine):
     machine.command("consumer", "echo all right")
     machine.command("as_printed", 'echo rows >"$1/as-printed.csv"')
     assert machine.run("--only", "limits,nvbench,consumer,as_printed") == 0
-    assert [line.split()[0] for line in machine.calls[1:]] == ["cub_sum", "loops"] * 6 + ["consumer", "as_printed"]
+    assert [line.split()[0] for line in machine.calls[1:]] == ["cub_sum", "loops"] * 6 + ["consumer", "as_printed", "reductio"]
+    assert "reductio record FOLDER/as-printed.csv FOLDER/copies.csv" in machine.calls
     assert {f"results/nvidia-synthetic/{name}" for i in range(1, 7)
             for name in (f"nvbench/{i}.json.gz", f"nvbench/loops-{i}.csv", "as-printed.csv")} <= machine.packed()
     assert machine.run("--only", "as_printed", "--again") == 0

@@ -139,10 +139,10 @@ class Monitor final : public DeviceMonitor {
 
   std::optional<HostCpuCounts> take_host_cpu_counts() override { return host_cpu; }
 
-  std::function<void()> each_pass;        ///< called as it begins, where open_scripted() opened the device
+  std::function<void()> each_context;     ///< called as it begins, where open_scripted() opened the device
   std::optional<HostCpuCounts> host_cpu;  ///< where calls are made from a CPU that is chosen
   std::function<double()> hz;         ///< the kernels' clock, where there is one
-  std::function<bool()> memory_idle;  ///< before the samples on each allocation
+  std::function<bool()> memory_idle;  ///< before the samples on each context
   std::function<CacheProbe()> probe;  ///< of the cache, where there is one
 };
 
@@ -194,7 +194,7 @@ inline Machine machine() {
   return m;
 }
 
-/// The CPU, or as a GPU where the script has an each_pass.
+/// The CPU, or as a GPU where the script has an each_context.
 inline std::unique_ptr<Backend> open_scripted(const Instruments&);
 
 inline Session session(const Folder& folder, std::vector<Point> points, Instruments instruments,
@@ -258,14 +258,14 @@ class Scarce : public Backend {
 };
 
 inline std::unique_ptr<Backend> open_scripted(const Instruments& instruments) {
-  struct Passing final : Scarce {
-    explicit Passing(std::function<void()> f) : Scarce(std::size_t{1} << 40), each_pass(std::move(f)) {}
-    bool scatter() override { return each_pass(), true; }
-    std::function<void()> each_pass;
+  struct Telling final : Scarce {
+    explicit Telling(std::function<void()> f) : Scarce(std::size_t{1} << 40), each_context(std::move(f)) {}
+    bool scatter() override { return each_context(), true; }
+    std::function<void()> each_context;
   };
   const auto* monitor = dynamic_cast<const Monitor*>(instruments.monitor.get());
-  if (!monitor || !monitor->each_pass) return open_cpu();
-  return std::make_unique<Passing>(monitor->each_pass);
+  if (!monitor || !monitor->each_context) return open_cpu();
+  return std::make_unique<Telling>(monitor->each_context);
 }
 
 inline Scripted constant(double seconds) {

@@ -33,7 +33,7 @@ inline StoredRow stored_row(const std::string& variant, const std::string& setti
     for (int i = 0; i < each; ++i) {
       const double s = seconds * common * std::exp(std::normal_distribution(0.0, 0.001)(of_row));
       out.seconds.emplace_back(s);
-      out.allocations.push_back(c);
+      out.contexts.push_back(c);
       if (mode == TimingMode::end_to_end) out.device_part_s.emplace_back(s / 4);
       if (mode == TimingMode::clock) out.cycles.emplace_back(1e9 * s);
     }

@@ -1,5 +1,6 @@
 """Reading a results folder: what is right is read as it stands, what is wrong is one clear line and exit code 1."""
 
+import gzip
 import json
 import math
 import re
@@ -50,7 +51,7 @@ BROKEN = {
     "no line end": ("limits.csv", lambda text: text[:-1], "cut while being written"),
     "cut models": ("models.csv", lambda text: text[:-9], "cut while being written: run `reductio models` again"),
     "a field too few": ("cpu.csv", swapped(",ok,", ",", 1), ":2: row has"),
-    "other schema": ("cpu.csv", swapped("\n2,", "\n1,"), "schema_version '1'"),
+    "other schema": ("cpu.csv", swapped("\n3,", "\n2,"), "schema version 2"),
     "no schema": ("cpu.csv", swapped("schema_version", "schema"), "lacks the column schema_version"),
     "unknown status": ("cpu.csv", swapped(",ok,", ",fine,", 1), "status is 'fine'"),
     "no number": ("cpu.csv", swapped(f",{2**20},", ",many,", 1), ":2: n is 'many', not a whole number"),
@@ -60,7 +61,7 @@ BROKEN = {
     "negative time": ("comparison.csv", lambda text: re.sub(r"(,32e-09|,3.2e-08),(?=\d)", r"\1,-", text, count=1),
                       "not a finite number of 0 or more"),
     "twice": ("comparison.csv", lambda text: text + text.splitlines()[1] + "\n", "is of the same point as line 2"),
-    "one row of another schema": ("cpu.csv", swapped("\n2,", "\n99,", 1), "schema_version '2', '99'"),
+    "one row of another schema": ("cpu.csv", swapped("\n3,", "\n99,", 1), "schema version 99"),
     "no runs": ("machine.json", swapped('"runs"', '"walks"'), "does not list its runs"),
     "no object": ("machine.json", lambda text: "[]", "does not list its runs"),
     "unknown type": ("cpu.csv", swapped(",f32,", ",f99,", 1), "element_type is 'f99', not one of i8, i32"),
@@ -146,6 +147,23 @@ def test_of_a_point_on_several_data_the_last_row_counts(folder):
     write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [again])
     cub, = (s for s in rs.series(rs.read_points(folder / "comparison.csv"), "device", **SUMS) if s.variant == "cub/sum")
     assert cub.points["n"].tolist() == FEW["sizes"] and cub.at(2**20)["time"] == 1.0 and cub.at(2**24)["time"] < 1e-3
+
+
+def test_an_edited_row_is_told_by_its_hash_and_another_schema_by_what_to_do(tmp_path):
+    shutil.copytree(SOURCE / "experiments" / "results" / "nvidia-h100-claims", tmp_path / "m")
+    rs.read_csv(tmp_path / "m" / "copies.csv")
+    text = (tmp_path / "m" / "copies.csv").read_text()
+    (tmp_path / "m" / "copies.csv").write_text(text.replace("9.567e-06", "9.568e-06"))
+    with pytest.raises(rs.ResultsError, match=r"copies.csv is not as run 20\S+ wrote it, by the SHA-256 in machine.json: it "
+                                              r"was edited, or is of another copy; copy the whole results folder again$"):
+        rs.read_csv(tmp_path / "m" / "copies.csv")
+    (tmp_path / "m" / "copies.csv.gz").write_bytes(gzip.compress(text.encode()))
+    rs.read_csv(tmp_path / "m" / "copies.csv.gz")  # compressed it is the same
+    machine = json.loads((tmp_path / "m" / "machine.json").read_text())
+    (tmp_path / "m" / "machine.json").write_text(json.dumps(machine | {"schema_version": 2, "build": {"git_revision": 9 * "a"}}))
+    with pytest.raises(rs.ResultsError, match=r"machine.json has schema version 2, this program reads 3: run the experiment "
+                                              r"again, or use the program that wrote it \(commit aaaaaaaa\)$"):
+        rs.read_machine(tmp_path / "m" / "machine.json", "m")
 
 
 @pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"),

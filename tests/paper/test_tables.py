@@ -81,7 +81,7 @@ def test_machines_stand_side_by_side(tmp_path):
 
 def test_each_run_stands_with_its_card(tmp_path):
     run = {"run_id": "synthetic", "experiment": "comparison", "started_utc": "2000-01-02T03:04:05Z", "git_revision": "0123456789",
-           "git_dirty": True, "machine_id": "GPU-1-2-3", "rules": {"allocations": 12}}
+           "git_dirty": True, "machine_id": "GPU-1-2-3", "rules": {"contexts": 12}}
     results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES),
                    machine={**MACHINE, "runs": [run, {**run, "run_id": "x"}]})
     assert r"\id{comparison} & 2000-01-02 03:04:05 & 01234567 & yes & GPU-1 & 12 \\" in tables.provenance_rows(results)

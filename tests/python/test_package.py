@@ -26,7 +26,7 @@ if not (PACKAGE / "reductio" / "libreductio.so").exists():
 np = pytest.importorskip("numpy")
 import reductio  # noqa: E402
 
-FEW = dict(sizes="2^12", max_samples=12, allocations=6, timeout=0.01)
+FEW = dict(sizes="2^12", max_samples=12, contexts=6, timeout=0.01)
 MINE = """
 import numpy as np
 import reductio
@@ -604,7 +604,7 @@ def test_a_file_that_starts_cuda_is_not_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr("reductio._arrays.cuda_has_started", lambda: "mine" in sys.modules)
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     said = ctypes.string_at(_variants._load_file(str(tmp_path / "mine.py").encode())).decode()
-    assert said.startswith("cannot be loaded: it starts CUDA while it is loaded, so that passes cannot be forked")
+    assert said.startswith("cannot be loaded: it starts CUDA while it is loaded, so that contexts cannot be forked")
     sys.modules.pop("mine"), sys.path.remove(str(tmp_path))
 
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from browser import RESULTS
-from project import SOURCE
+from project import SOURCE, forget_hashes
 
 from report import page as report
 
@@ -31,7 +31,7 @@ def test_a_page_is_written(folder, tmp_path):
 @pytest.mark.parametrize("spoil, told", [
     (lambda f: (f / "cpu.csv").unlink(), "holds no rows of an experiment"),
     (lambda f: (f / "cpu.csv").write_text(""), "is empty"),
-    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n2,", "\n1,")), "schema_version '1'"),
+    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n3,", "\n2,")), "schema version 2"),
     (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text()[:5000]), "cut while being written"),
     (lambda f: (f / "cpu.csv").write_bytes(b"\xff\xfe\x00"), "cannot be read"),
     (lambda f: (f / "machine.json").write_text("{"), "machine.json is not valid JSON"),
@@ -75,8 +75,15 @@ def test_samples_that_do_not_belong_together_are_named(folder):
     at = header.split(",").index("time_s")
     spoilt = [",".join(f + " 1" if k == at and f else f for k, f in enumerate(line.split(","))) for line in lines]
     (folder / "cpu.samples.csv").write_text("\n".join([header, *spoilt, ""]))
-    with pytest.raises(report.rs.ResultsError, match=r"cpu.samples.csv:\d+: round, allocation, time_s do not hold"):
+    forget_hashes(folder)
+    with pytest.raises(report.rs.ResultsError, match=r"cpu.samples.csv:\d+: round, context, time_s do not hold"):
         report.make([folder])
+
+
+@pytest.mark.parametrize("name", ["nvidia-h100-claims", "nvidia-h100-exact", "nvidia-h200-exact"])
+def test_a_folder_without_an_experiments_rows_has_a_page_of_its_runs(name):
+    text, missing = report.make([RESULTS / name])
+    assert len(text) > 10_000 and len(missing) == 1 and "alone, no experiment's rows: the page has its machine" in missing[0]
 
 
 def test_the_same_folder_twice_is_one_and_names_tell_folders_apart(folder, tmp_path):

@@ -32,11 +32,11 @@ SamplingRules chosen_rules(const CompareOptions& options, std::size_t intervals)
   const double each = options.separately ? confidence : confidence_of_each(confidence, intervals);
   SamplingRules rules = compare_rules(each);
   if (options.until_decided) {  // on each context as much as without
-    const double more = static_cast<double>(looks.back()) / rules.allocations;
+    const double more = static_cast<double>(looks.back()) / rules.contexts;
     rules.time_budget_s *= more;
     rules.max_samples = static_cast<int>(rules.max_samples * more);
     rules.slow_samples = static_cast<int>(std::ceil(rules.slow_samples * more));
-    rules.allocations = rules.min_samples = looks.back();
+    rules.contexts = rules.min_samples = looks.back();
   }
   return choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = rules}, options.run);
 }
@@ -112,13 +112,11 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("D")
       ->capture_default_str();
   sub->add_flag("--fail-if-slower", options->fail_if_slower, "Exit code 3 if anything is SLOWER, else 4 if UNDECIDED");
-  sub->add_flag(
-         "--until-decided", options->until_decided,
-         fmt::format(
-             "While a verdict is UNDECIDED after {2} contexts (on a CPU: allocations), go on to {0} and {1}; the "
-             "intervals allow for all {3} looks",
-             looks[1], looks[2], looks[0], looks.size()))
-      ->excludes("--allocations");
+  sub->add_flag("--until-decided", options->until_decided,
+                fmt::format("While a verdict is UNDECIDED after {2} contexts, go on to {0} and {1}; the "
+                            "intervals allow for all {3} looks",
+                            looks[1], looks[2], looks[0], looks.size()))
+      ->excludes("--contexts");
   sub->add_option("--save-baseline", options->save, "Save the measurement as DIR/<machine>/baselines/NAME")
       ->type_name("NAME");
   sub->add_flag("--force", options->force, "Replace a baseline of that name");
@@ -138,16 +136,18 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("--json-to", options->json_to, "The comparison as JSON into FILE, too")->type_name("FILE");
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only the conclusions");
-  return {sub, [options, sub] {
-            for (const char* name :
-                 {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache", "--dataset",
-                  "--min-samples", "--max-samples", "--allocations", "--timeout", "--until-decided", "--save-baseline",
-                  "--force", "--baseline", "--out"})
-              if (sub->count(name)) options->live_only.emplace_back(name);
-            load_plugins(options->selection);
-            options->what = with_variants_of_plugins(options->what, options->selection);
-            return run(*options);
-          }};
+  return {
+      sub, [options, sub] {
+        for (const char* name : {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache",
+                                 "--dataset", "--min-samples", "--max-samples", "--contexts", "--allocations",
+                                 "--timeout", "--until-decided", "--save-baseline", "--force", "--baseline", "--out"})
+          if (sub->count(name)) options->live_only.emplace_back(name);
+        if (options->until_decided && sub->count("--allocations"))
+          throw UsageError("--until-decided excludes --contexts");
+        load_plugins(options->selection);
+        options->what = with_variants_of_plugins(options->what, options->selection);
+        return run(*options);
+      }};
 }
 
 }  // namespace reductio::cli

@@ -33,7 +33,7 @@ double parse_effect(const std::string& text);
 inline constexpr std::array looks{20, 40, 80};
 
 /// The rules of sampling for so many intervals, which hold at once unless `separately`: the more there are, the more
-/// allocations. Throws UsageError for what is asked wrongly.
+/// contexts. Throws UsageError for what is asked wrongly.
 SamplingRules chosen_rules(const CompareOptions&, std::size_t intervals = 1);
 
 /// Variants, measured now and in turn: with each other, or each with itself in a baseline. Gives the exit code.

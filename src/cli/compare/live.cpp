@@ -45,9 +45,9 @@ class Collector final : public RunObserver {
       measured[i].label = candidates_[i].label;
     groups.push_back(std::move(measured));
   }
-  bool enough(int allocations, const SoFar& so_far) override {
-    if (allocations == 1 && in_pairs && none_left(so_far())) return true;
-    return until && std::find(looks.begin(), looks.end(), allocations) != looks.end() && until(so_far());
+  bool enough(int contexts, const SoFar& so_far) override {
+    if (contexts == 1 && in_pairs && none_left(so_far())) return true;
+    return until && std::find(looks.begin(), looks.end(), contexts) != looks.end() && until(so_far());
   }
   bool in_pairs = false;                                        ///< whether a time alone is of no use
   std::function<bool(const std::vector<GroupOutcome>&)> until;  ///< whether a batch needs no more contexts
@@ -85,7 +85,7 @@ void check_request(const CompareOptions& options) {
   if (!options.save.empty() && options.save == options.baseline)
     throw UsageError("--baseline and --save-baseline name the same baseline; save under another name");
   if (options.until_decided && options.what.size() < 2 && options.baseline.empty())
-    throw UsageError("--until-decided needs a comparison; --save-baseline alone takes --allocations, as 80");
+    throw UsageError("--until-decided needs a comparison; --save-baseline alone takes --contexts, as 80");
   if (options.what.size() < 2 && options.baseline.empty() && options.save.empty())
     throw UsageError("name at least two variants to compare, the base first (or one with --baseline)");
 }
@@ -184,7 +184,7 @@ void print_answer(const Comparison& comparison, const Question& question, const 
   const std::string how =
       question.then
           ? "Unpaired: the baseline was measured at another time. What drifted since is in the ratio, but in its "
-            "interval only if it also varies between allocations. " +
+            "interval only if it also varies between contexts. " +
                 elsewhere(comparison, origins)
           : fmt::format("Paired: in turn, in random order, {} on {}. ", rounds_in_words(comparison), machine);
   print(comparison,

@@ -161,7 +161,7 @@ const Column csv_columns[] = {
     {"caller", false, [](auto& c, auto&) { return c.variant.at("caller"); }},
     {"paired", false, [](auto&, auto& all) { return std::string(all.paired ? "yes" : "no"); }},
     {"n_rounds", true, of_ratio<&Ratio::rounds>},
-    {"n_clusters", true, of_ratio<&Ratio::clusters>},
+    {"n_contexts", true, of_ratio<&Ratio::contexts>},
     {"base_n_rejected", true, [](auto& c, auto&) { return c.base.at("n_rejected"); }},
     {"n_rejected", true, [](auto& c, auto&) { return c.variant.at("n_rejected"); }},
     {"base_time_s", true, [](auto& c, auto&) { return c.base.at("time_median_s"); }},

@@ -45,11 +45,10 @@ int compare_stored(const CompareOptions& options, double confidence) {
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
          .how = "Unpaired: the two were measured at different times. What drifted in between is in the ratio, but in "
-                "its interval only if it also varies between allocations. " +
-                (options.relative_to.empty()
-                     ? std::string()
-                     : "Times were divided by those of " + join(options.relative_to, " or ") +
-                           " in the same context, so drift that both share cancels. ") +
+                "its interval only if it also varies between contexts. " +
+                (options.relative_to.empty() ? std::string()
+                                             : "Times were divided by those of " + join(options.relative_to, " or ") +
+                                                   " in the same context, so drift that both share cancels. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
                 (comparison.intervals() ? fmt::format(" 1 lies in {} of {}.", covering, comparison.intervals()) : ""),
          .origins = origins},

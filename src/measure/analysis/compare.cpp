@@ -29,7 +29,7 @@ std::vector<Measured> measured_in(const GroupOutcome& outcome) {
   for (std::size_t i = 0; i < outcome.rows.size(); ++i) {
     Measured m{.label = {}, .source = "now", .row = outcome.rows[i], .rounds = {}};
     if (i < outcome.seconds.size()) m.rounds.seconds = outcome.seconds[i];
-    m.rounds.allocations = outcome.allocations;
+    m.rounds.contexts = outcome.contexts;
     m.rounds.resolution_s = m.row.timer_resolution_s.value_or(0);
     out.push_back(std::move(m));
   }
@@ -44,7 +44,7 @@ MeasuredSet measured_in(const StoredResults& stored) {
                         .source = out.name,
                         .row = row.row,
                         .rounds = {.seconds = row.seconds,
-                                   .allocations = row.allocations,
+                                   .contexts = row.contexts,
                                    .resolution_s = row.row.timer_resolution_s.value_or(0)}});
   }
   return out;
@@ -144,14 +144,14 @@ std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool co
 }
 
 SamplingRules compare_rules(double confidence_of_each) {
-  const int clusters = std::max(wanted_clusters, static_cast<int>(clusters_for(confidence_of_each)));
-  return {.min_samples = clusters,
+  const int contexts = std::max(wanted_contexts, static_cast<int>(contexts_for(confidence_of_each)));
+  return {.min_samples = contexts,
           .max_samples = 4000,
           .time_budget_s = 1,
           .slow_s = 1,
           .slow_samples = 7,
           .full = true,  // the user named what to time
-          .allocations = clusters,
+          .contexts = contexts,
           .paired = true,
           .harness_calls = false};
 }
@@ -204,14 +204,13 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
         c.rounds_to_decide = rounds_to_decide(*c.ratio, effect);
         if (!c.ratio->enough)
           c.reason =
-              c.ratio->rounds < least_clusters
-                  ? fmt::format("too few samples for an interval: {}, it takes {}", c.ratio->rounds, least_clusters)
-                  : fmt::format("too few allocations for an interval: {}, it takes {}", c.ratio->clusters,
-                                least_clusters);
+              c.ratio->rounds < least_contexts
+                  ? fmt::format("too few samples for an interval: {}, it takes {}", c.ratio->rounds, least_contexts)
+                  : fmt::format("too few contexts for an interval: {}, it takes {}", c.ratio->contexts, least_contexts);
         else if (c.ratio->at_resolution)
           c.reason = "the clock's resolution is too coarse for this effect";
         else if (!c.rounds_to_decide)
-          c.reason = "no number of samples within reach would decide; more --allocations might";
+          c.reason = "no number of samples within reach would decide; more --contexts might";
       }
     }
     out.rows.push_back(std::move(c));

@@ -44,7 +44,7 @@ MeasuredSet measured_in(const StoredResults&);
 /// Throws UsageError if no row has one.
 MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
 
-/// Enough rounds to decide an effect of 1 % within seconds a point, over wanted_clusters allocations, or as many as
+/// Enough rounds to decide an effect of 1 % within seconds a point, over wanted_contexts, or as many as
 /// intervals of `confidence_of_each` take.
 SamplingRules compare_rules(double confidence_of_each = 0.95);
 

@@ -83,8 +83,8 @@ class Rows {
     for (const StoredRow* stored : found->second) {
       const PointKey& p = stored->row.point;
       if (p.device == c.device && p.problem.operation == c.operation && p.problem.type == c.type &&
-          p.timing_mode == mode_of(way) && p.cache_state == c.cache_state && p.caller == c.caller &&
-          p.context == c.context && p.offset_elements == c.offset_elements && p.dataset == "random" && p.problem.n > 0)
+          p.timing_mode == mode_of(way) && p.cache_state == c.cache_state && p.caller == c.caller && p.is_plain() &&
+          p.offset_elements == c.offset_elements && p.dataset == "random" && p.problem.n > 0)
         out.push_back(stored);
     }
     return out;
@@ -131,7 +131,7 @@ class Rows {
   }
 
   TimedRounds times_of(const StoredRow& stored, const std::string& way) const {
-    TimedRounds out{stored.seconds, stored.allocations, stored.row.timer_resolution_s.value_or(0)};
+    TimedRounds out{stored.seconds, stored.contexts, stored.row.timer_resolution_s.value_or(0)};
     if (way == name(TimingMode::clock)) {
       out.seconds = stored.cycles;
       out.resolution_s = 1;
@@ -274,7 +274,7 @@ const std::vector<TableColumn>& contrast_schema() {
                                    {"ci_low", Kind::number},
                                    {"ci_high", Kind::number},
                                    {"confidence", Kind::number},
-                                   {"clusters", Kind::count},
+                                   {"contexts", Kind::count},
                                    {"pairs", Kind::count},
                                    {"enough", Kind::word},
                                    {"verdict", Kind::word},
@@ -309,10 +309,10 @@ std::vector<Fields> contrast_table(const std::vector<Contrast>& contrasts, const
         record(
             value.experiment,
             {six_digits(r.value), six_digits(r.interval.low), six_digits(r.interval.high),
-             fmt::format("{}", c.confidence), std::to_string(r.clusters), std::to_string(value.pairs),
+             fmt::format("{}", c.confidence), std::to_string(r.contexts), std::to_string(value.pairs),
              r.enough ? "yes" : "no", is_ratio(c) ? std::string(name(verdict_on(r, c.effect))) : "",
              r.enough ? ""
-                      : fmt::format("too few contexts for an interval: {}, it takes {}", r.clusters, least_clusters)});
+                      : fmt::format("too few contexts for an interval: {}, it takes {}", r.contexts, least_contexts)});
       } catch (const Lacking& lacking) {
         record("", {"", "", "", "", "", "", "", "", lacking.why});
       }

@@ -15,7 +15,7 @@ namespace reductio {
 ///   value               of the contrast; empty where the folder lacks something, as `reason` says. Seconds, or cycles,
 ///                       of one time to the first power; else a ratio, where the powers add up to 0
 ///   ci_low, ci_high     its interval of that `confidence`
-///   clusters            contexts that it is made of
+///   contexts            how many it is made of
 ///   pairs               by how many replacements of `*` it was averaged; 1 without
 ///   enough              no: too few contexts for the confidence, the interval is min..max of them
 ///   verdict             of ratios: FASTER, SLOWER, SAME or UNDECIDED against the contrast's effect

@@ -31,13 +31,13 @@ using Sizes = std::map<std::size_t, SizeSamples>;
 
 std::optional<SizeSamples> samples_of(const StoredRow& row, const ByRound& seconds) {
   SizeSamples out{.bytes = static_cast<double>(row.row.point.problem.bytes()),
-                  .by_allocation = {},
+                  .by_context = {},
                   .resolution_s = row.row.timer_resolution_s.value_or(0)};
-  std::map<int, std::vector<double>> by_allocation;
-  for (std::size_t r = 0; r < seconds.size() && r < row.allocations.size(); ++r)
-    if (seconds[r] && *seconds[r] > 0) by_allocation[row.allocations[r]].push_back(*seconds[r]);
-  for (auto& [allocation, rounds] : by_allocation) out.by_allocation.push_back(std::move(rounds));
-  if (out.by_allocation.empty() || !(out.bytes > 0)) return std::nullopt;
+  std::map<int, std::vector<double>> by_context;
+  for (std::size_t r = 0; r < seconds.size() && r < row.contexts.size(); ++r)
+    if (seconds[r] && *seconds[r] > 0) by_context[row.contexts[r]].push_back(*seconds[r]);
+  for (auto& [context, rounds] : by_context) out.by_context.push_back(std::move(rounds));
+  if (out.by_context.empty() || !(out.bytes > 0)) return std::nullopt;
   return out;
 }
 
@@ -131,7 +131,7 @@ ModelTable model_table(const StoredResults& results, double confidence,
   std::map<Fields, Sizes> models;
   for (const StoredRow& row : results.rows) {
     const std::size_t n = row.row.point.problem.n;
-    if (row.row.status != Status::ok || n < 1) continue;
+    if (row.row.status != Status::ok || n < 1 || !row.row.point.is_plain()) continue;
     // Under the row's own key, with some columns' fields replaced.
     const auto note = [&](const ByRound& seconds, const std::map<std::string_view, std::string>& instead) {
       Fields key{std::to_string(schema_version)};

@@ -80,10 +80,10 @@ class Comparing {
   std::uint64_t measured_ = 0;
 };
 
-/// The rounds of half of the allocations, those that `first` marks or the others.
+/// The rounds of half of the contexts, those that `first` marks or the others.
 TimedRounds half_of(TimedRounds rounds, const std::vector<bool>& first, bool which) {
   for (std::size_t r = 0; r < rounds.seconds.size(); ++r)
-    if (first[static_cast<std::size_t>(rounds.allocations[r])] != which) rounds.seconds[r].reset();
+    if (first[static_cast<std::size_t>(rounds.contexts[r])] != which) rounds.seconds[r].reset();
   return rounds;
 }
 
@@ -186,8 +186,8 @@ SelftestReport selftest(Backend* backend, Instruments& instruments, const Selfte
       const auto& both = itself[i * static_cast<std::size_t>(plan.repeats) + k];
       medians.push_back(median_of(both[0]));
       count(here.together, paired_ratio(both[0].rounds, both[1].rounds, plan.confidence), plan.effect, paired);
-      const auto contexts = static_cast<std::size_t>(both[0].rounds.allocations.back()) + 1;
-      if (contexts < 2 * least_clusters) continue;
+      const auto contexts = static_cast<std::size_t>(both[0].rounds.contexts.back()) + 1;
+      if (contexts < 2 * least_contexts) continue;
       const std::vector<bool> first = any_half(contexts, random);
       count(
           here.apart,
@@ -211,7 +211,7 @@ SelftestReport selftest(Backend* backend, Instruments& instruments, const Selfte
     alone.push_back({comparing.point(bases.back(), plan.sizes[i])});
   }
   SamplingRules pilot = plan.planted_rules;
-  pilot.allocations = 3;
+  pilot.contexts = 3;
   pilot.max_samples = std::max(pilot.min_samples, 30);
   const auto piloted = comparing.measure(alone, pilot, variant.id + " with a spin");
   std::vector<Comparing::Group> planted;
@@ -248,8 +248,8 @@ SelftestReport selftest(Backend* backend, Instruments& instruments, const Selfte
     p.rest = paired_ratio(base, rest, confidence);
     if (!plan.other) continue;
     const TimedRounds& other = measured[i][2].rounds;
-    const auto contexts = static_cast<std::size_t>(base.allocations.back()) + 1;
-    if (contexts < 2 * least_clusters) continue;
+    const auto contexts = static_cast<std::size_t>(base.contexts.back()) + 1;
+    if (contexts < 2 * least_contexts) continue;
     const std::vector<bool> first = any_half(contexts, random);
     // Each from contexts of its own, over the other kernel's time there.
     const auto beside_other = [&](const TimedRounds& variant) {

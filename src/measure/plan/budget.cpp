@@ -40,28 +40,28 @@ int samples_for(const Point& p, const SamplingRules& rules, double call_s, doubl
   return samples_for(more, call_s, cost_s);
 }
 
-std::vector<int> rounds_of(int samples, int rounds, int allocations) {
-  std::vector<std::vector<int>> of_allocation(static_cast<std::size_t>(allocations));
+std::vector<int> rounds_of(int samples, int rounds, int contexts) {
+  std::vector<std::vector<int>> of_context(static_cast<std::size_t>(contexts));
   for (const int round : bit_reversed(rounds))
-    of_allocation[static_cast<std::size_t>(allocation_of(round, rounds, allocations))].push_back(round);
-  const std::vector<int> turns = bit_reversed(allocations);
+    of_context[static_cast<std::size_t>(context_of(round, rounds, contexts))].push_back(round);
+  const std::vector<int> turns = bit_reversed(contexts);
   std::vector<int> out;
   for (std::size_t k = 0; out.size() < static_cast<std::size_t>(samples) && k < static_cast<std::size_t>(rounds); ++k)
     for (const int a : turns)
-      if (const auto& its = of_allocation[static_cast<std::size_t>(a)]; k < its.size()) out.push_back(its[k]);
+      if (const auto& its = of_context[static_cast<std::size_t>(a)]; k < its.size()) out.push_back(its[k]);
   out.resize(std::min(out.size(), static_cast<std::size_t>(samples)));
   std::sort(out.begin(), out.end());
   return out;
 }
 
-std::vector<int> spread_evenly(int fewer, int allocations) {
+std::vector<int> spread_evenly(int fewer, int contexts) {
   std::vector<int> out;
-  for (int k = 0; k < fewer; ++k) out.push_back((2 * k + 1) * allocations / (2 * fewer));
+  for (int k = 0; k < fewer; ++k) out.push_back((2 * k + 1) * contexts / (2 * fewer));
   return out;
 }
 
-int allocation_of(int round, int rounds, int allocations) {
-  return static_cast<int>(static_cast<long long>(round) * allocations / rounds);
+int context_of(int round, int rounds, int contexts) {
+  return static_cast<int>(static_cast<long long>(round) * contexts / rounds);
 }
 
 std::string History::key(const Point& p) {
@@ -110,7 +110,7 @@ double rough_cost_s(const Point& p, const SamplingRules& rules) {
   const double call = bytes / bandwidth;
   if (call > rules.limit_s && !rules.full) return rules.limit_s;
   const double cost = 2 * call + overhead;  // with what comes before the timed interval
-  return rules.allocations * plans + 2 * cost + samples_for(p, rules, call, cost) * cost;
+  return rules.contexts * plans + 2 * cost + samples_for(p, rules, call, cost) * cost;
 }
 
 }  // namespace reductio

@@ -19,8 +19,8 @@ struct SamplingRules {
   int slow_samples = 3;
   double limit_s = 0.200;  ///< a call predicted longer than this is not measured (Status::over_limit), unless `full`
   bool full = false;
-  int allocations = 12;      ///< of input and workspace, over which a point's rounds are spread
-  double batch_s = 60;  ///< groups of this total length form a batch; each pass samples all groups of a batch
+  int contexts = 12;          ///< fresh ones, over which a point's rounds are spread
+  double batch_s = 60;        ///< groups of this total length form a batch; each context samples all groups of a batch
   double first_batch_s = 60;  ///< the first one's; each next one is twice as long, up to batch_s
   double confidence = 0.95;
   double clock_floor = 0.9;  ///< a round whose clock falls below this share of the highest is discarded for all
@@ -35,15 +35,15 @@ int samples_for(const Point&, const SamplingRules&, double call_s, double cost_s
 
 /// The rounds, of `rounds`, in which a point of `samples` samples takes part: a prefix of one fixed order, so a point
 /// with fewer samples shares all its rounds with one that has more. Speedups are over rounds that both are in. The
-/// order visits a round of each allocation in turn, and scatters rounds and allocations over time, so every point meets
-/// every allocation and any drift.
-std::vector<int> rounds_of(int samples, int rounds, int allocations);
+/// order visits a round of each context in turn, and scatters rounds and contexts over time, so every point meets
+/// every context and any drift.
+std::vector<int> rounds_of(int samples, int rounds, int contexts);
 
-/// The allocations of a batch, of `allocations`, in which a group of `fewer` takes part: spread evenly.
-std::vector<int> spread_evenly(int fewer, int allocations);
+/// The contexts of a batch, of `contexts`, in which a group of `fewer` takes part: spread evenly.
+std::vector<int> spread_evenly(int fewer, int contexts);
 
-/// The allocation that a round uses: rounds in equal runs, one run after the other.
-int allocation_of(int round, int rounds, int allocations);
+/// The context that a round uses: rounds in equal runs, one run after the other.
+int context_of(int round, int rounds, int contexts);
 
 /// Times of calls at smaller sizes of a variant, which predict those at larger ones.
 class History {

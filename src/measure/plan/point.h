@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,14 @@ struct Point {
   bool in_loop = true;
 };
 
+/// How an input lies in memory that is no plain array: nothing is known of what a row leaves empty.
+struct Shape {
+  std::optional<std::size_t> rows, columns;
+  std::optional<std::size_t> pitch_elements;  ///< from one row's start to the next one's; empty: `columns`
+  std::optional<std::size_t> segments;        ///< of a ragged input, whose lengths the dataset tells
+  bool operator==(const Shape&) const = default;
+};
+
 /// Identifies a point, with variant and settings in words, so that rows of another program have a key, too.
 struct PointKey {
   PointKey() = default;
@@ -70,8 +79,13 @@ struct PointKey {
   std::size_t offset_elements = 0;
   std::string dataset;
   std::uint64_t seed = 1;
-  std::string caller;   ///< how calls follow each other: "first", each the first in a while; empty: in a loop
-  std::string context;  ///< which of several fresh contexts or processes the samples come from; empty: there was one
+  std::string caller;  ///< how calls follow each other: "first", each the first in a while; empty: in a loop
+  Shape shape;         ///< empty: one plain array of n elements, as of all points so far
+  std::optional<std::size_t> gpus;   ///< that share the call; empty: one, or none
+  std::optional<double> data_scale;  ///< what each element of the dataset is multiplied by; empty: 1
+
+  /// One plain array on one device, whose data are as drawn: what contrasts and models are of.
+  bool is_plain() const { return shape == Shape{} && !gpus && !data_scale; }
 };
 
 /// What the points of its group share: "sum f32 n=1024 device cold_dirty".

@@ -123,7 +123,6 @@ std::vector<Contrast> contrasts_in(std::string_view text, const std::string& fil
       c.timing_mode = get<std::string>(group, "timing_mode", where);
       c.cache_state = parse_cache_state(get<std::string>(group, "cache_state", where, "cold_dirty"));
       c.caller = get<std::string>(group, "caller", where, "");
-      c.context = get<std::string>(group, "context", where, "");
       c.offset_elements = get<std::size_t>(group, "offset_elements", where, 0);
       c.confidence = get<double>(group, "confidence", where, 0.95);
       const auto effect = effects.find(c.timing_mode);

@@ -29,7 +29,7 @@ struct Contrast {
   ElementType type = ElementType::f32;
   std::string timing_mode;  ///< the way of points that name none; clock gives cycles
   CacheState cache_state = CacheState::cold_dirty;
-  std::string caller, context;  ///< of the rows; empty: rows that have none
+  std::string caller;  ///< of the rows; empty: rows that have none
   std::size_t offset_elements = 0;
   std::vector<std::size_t> sizes;  ///< empty: all that were measured
   double confidence = 0.95;

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "core/program_file.h"
 #include "core/variant.h"
@@ -246,6 +247,13 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
+}
+
+std::string new_run_id() {
+  std::random_device random;
+  std::string when = utc_now();
+  std::erase_if(when, [](char c) { return c == '-' || c == ':'; });
+  return fmt::format("{}-{:08x}", when, random());
 }
 
 }  // namespace reductio

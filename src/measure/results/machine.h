@@ -1,7 +1,7 @@
 #pragma once
 /// Provenance: what the numbers were taken on, and by which program. Written as machine.json beside the results.
 ///
-///   { "schema_version": 2, "machine": "nvidia-h200", "device": "cuda",
+///   { "schema_version": 3, "machine": "nvidia-h200", "device": "cuda",
 ///     "gpu": { "name", "uuid", "sm_count", "l2_bytes", "memory_bytes", "memory_clock_hz", "memory_bus_bits",
 ///              "theoretical_peak_bytes_per_s", "sm_clock_hz", "compute_capability", "driver", "runtime" },
 ///     "cpu": { "model", "cores", "memory_bytes", "last_level_cache_bytes" }, "os", "hostname",
@@ -13,11 +13,16 @@
 ///                 "gpu_state_at_start", "gpu_state_at_end", "ended_utc", "time_spent",
 ///                 "times_memory_stayed_busy", "host_cpu": { "samples", "moved", "on_busy_cpu",
 ///                 "mean_chain_s" }, "peak_memory_bytes",
-///                 "resumed": [ { "started_utc", "arguments" } ] } ] }
+///                 "sha256": { "comparison.csv", "comparison.samples.csv" },
+///                 "resumed": [ { "started_utc", "arguments" } ] } ],
+///     "tools": [ { "run_id", "tool", "started_utc", "arguments", "machine_id", "binary", "git_revision", "git_dirty",
+///                  "sha256" } ] }
 ///
-/// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
-/// is null where the value is not known or does not apply: `gpu` without one. `seed` is the data's, `order_seed` that
-/// of the order of sampling. Runs of earlier programs lack the latter: the data's decided the order, too.
+/// Everything outside `runs` and `tools` describes the latest machine that measured; each run carries what identifies
+/// its machine and program. `tools` made the tables that are no experiment's: probe, ncu, compiler. `sha256` has for
+/// each file, named without .gz, the hash of the run's lines (hash_of_run()); of a run that did not end there is none.
+/// A key is null where the value is not known or does not apply: `gpu` without one. `seed` is the data's, `order_seed`
+/// that of the order of sampling. Runs of earlier programs lack the latter: the data's decided the order, too.
 ///
 /// `resumed`: the processes that continued a run, if any. `started_utc`, `arguments` and `gpu_state_at_start` are then
 /// the first process's. `time_spent`, `times_memory_stayed_busy` and `host_cpu` are sums over all, and
@@ -101,5 +106,7 @@ std::string catalog_csv();
 
 /// "2026-11-21T15:04:05Z".
 std::string utc_now();
+/// "20261121T150405Z-1b3f5a7c": of one run alone.
+std::string new_run_id();
 
 }  // namespace reductio

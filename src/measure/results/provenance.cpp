@@ -3,30 +3,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
 #include "measure/results/csv.h"
 #include "measure/results/schema.h"
+#include "measure/results/sha256.h"
 
 namespace reductio {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The `runs` of an existing machine.json; empty without one.
-Json runs_in(const std::filesystem::path& path) {
+/// An existing machine.json; null without one.
+Json existing(const std::filesystem::path& path) {
   const auto text = content_of(path);
-  if (!text) return Json::array();
-  const Json json = Json::parse(*text, nullptr, false);
+  if (!text) return {};
+  Json json = Json::parse(*text, nullptr, false);
   if (json.is_discarded() || !json.is_object())
     throw UsageError(path.string() + " is damaged; move it away, or choose another --out");
   const int version = json.value("schema_version", 0);
   if (version != schema_version)
     throw UsageError(fmt::format("{} was written with schema version {}, this program writes {}; choose another --out",
                                  path.string(), version, schema_version));
-  return json.value("runs", Json::array());
+  return json;
+}
+
+Json runs_in(const std::filesystem::path& path) {
+  const Json json = existing(path);
+  return json.is_null() ? Json::array() : json.value("runs", Json::array());
+}
+
+/// As what is in machine.json names it: without .gz.
+std::string name_of(const std::filesystem::path& file) {
+  return (file.extension() == ".gz" ? file.stem() : file.filename()).string();
 }
 
 Json describe(const SamplingRules& r) {
@@ -38,7 +51,7 @@ Json describe(const SamplingRules& r) {
           {"slow_samples", r.slow_samples},
           {"limit_s", r.limit_s},
           {"full", r.full},
-          {"allocations", r.allocations},
+          {"contexts", r.contexts},
           {"batch_s", r.batch_s},
           {"first_batch_s", std::min(r.first_batch_s, r.batch_s)},
           {"confidence", r.confidence},
@@ -63,7 +76,107 @@ std::string build_text(const std::string& revision, const std::string& binary) {
   return (revision.empty() ? "revision unknown" : revision.substr(0, 12)) + ", binary " + binary;
 }
 
+/// The lines of a CSV text, each with its line end, that belong to a run: the header's column run_id tells.
+template <class Take>
+bool each_line_of(std::string_view csv, std::string_view run_id, Take&& take) {
+  std::size_t column = std::string_view::npos;
+  if (const std::string_view mark = "\xef\xbb\xbf"; csv.starts_with(mark)) csv.remove_prefix(mark.size());
+  for (bool header = true; !csv.empty(); header = false) {
+    const std::string_view line = csv.substr(0, std::min(csv.find('\n'), csv.size() - 1) + 1);
+    csv.remove_prefix(line.size());
+    if (header) {
+      const Fields names = parse_csv(line).records.empty() ? Fields{} : parse_csv(line).records.front();
+      column = static_cast<std::size_t>(std::find(names.begin(), names.end(), "run_id") - names.begin());
+      if (column == names.size()) return false;
+      take(line);
+      continue;
+    }
+    std::string_view rest = line;  // no column before run_id is ever quoted
+    for (std::size_t i = 0; i < column; ++i) rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);
+    if (rest.substr(0, rest.find_first_of(",\r\n")) == run_id) take(line);
+  }
+  return column != std::string_view::npos;
+}
+
 }  // namespace
+
+std::optional<std::string> hash_of_run(std::string_view csv, std::string_view run_id) {
+  Sha256 hash;
+  if (!each_line_of(csv, run_id, [&](std::string_view line) { hash.add(line); })) return std::nullopt;
+  return hash.hex();
+}
+
+void require_unchanged(const nlohmann::ordered_json& machine, const std::filesystem::path& file, std::string_view csv) {
+  for (const char* list : {"runs", "tools"}) {
+    const auto all = machine.find(list);
+    if (all == machine.end() || !all->is_array()) continue;
+    for (const Json& run : *all) {
+      const auto told = Json::json_pointer("/sha256/" + name_of(file));
+      if (!run.is_object() || !run.contains(told)) continue;
+      const std::string id = run.value("run_id", "");
+      if (run[told] != hash_of_run(csv, id).value_or(""))
+        throw UsageError(
+            fmt::format("{} is not as run {} wrote it, by the SHA-256 in machine.json: it was edited, or "
+                        "is of another copy; copy the whole results folder again",
+                        file.string(), id));
+    }
+  }
+}
+
+std::string record_tool(const std::filesystem::path& folder, const Machine& machine, const std::string& tool,
+                        const std::vector<std::string>& arguments, const std::vector<std::string>& files) {
+  const std::string new_id = new_run_id();
+  std::map<std::string, Json> hashes;  // by run
+  std::vector<std::pair<std::filesystem::path, std::string>> texts;
+  for (const std::string& file : files) {
+    std::string text = content_of(folder / file).value_or("");
+    const std::vector<Fields> records = parse_csv(text).records;
+    if (records.empty() || text.back() != '\n')
+      throw UsageError((folder / file).string() + " is no table; name a CSV file that a program has written there");
+    const Fields& header = records.front();
+    const auto column = static_cast<std::size_t>(std::find(header.begin(), header.end(), "run_id") - header.begin());
+    std::set<std::string> ids;
+    if (column < header.size()) {
+      for (std::size_t i = 1; i < records.size(); ++i) ids.insert(records[i].at(column));
+    } else {
+      ids = {new_id};
+      text.clear();
+      for (const Fields& record : records) {
+        Fields with_id{&record == &header ? "run_id" : new_id};
+        with_id.insert(with_id.end(), record.begin(), record.end());
+        text += csv_record(with_id);
+      }
+    }
+    for (const std::string& id : ids) hashes[id][name_of(file)] = hash_of_run(text, id).value();
+    texts.emplace_back(folder / file, std::move(text));
+  }
+  const FolderLock lock(folder);
+  Json json = existing(folder / "machine.json");
+  if (json.is_null()) {
+    json = to_json(machine);
+    json["runs"] = Json::array();
+  }
+  Json tools = Json::array();
+  for (const Json& one : json.value("tools", Json::array())) {
+    const Json of_one = one.value("sha256", Json::object());
+    if (std::none_of(files.begin(), files.end(), [&](const auto& file) { return of_one.contains(name_of(file)); }))
+      tools.push_back(one);
+  }
+  for (const auto& [id, of_run] : hashes)
+    tools.push_back({{"run_id", id},
+                     {"tool", tool},
+                     {"started_utc", utc_now()},
+                     {"arguments", arguments},
+                     {"machine_id", machine.id()},
+                     {"binary", binary_hash()},
+                     {"git_revision", build_description().git_revision},
+                     {"git_dirty", build_description().git_dirty},
+                     {"sha256", of_run}});
+  json["tools"] = std::move(tools);
+  for (const auto& [path, text] : texts) write_whole_file(path, text);
+  write_whole_file(folder / "machine.json", json.dump(2) + "\n");
+  return new_id;
+}
 
 nlohmann::ordered_json to_json(const RunRecord& run, const Machine& machine) {
   Json json = {{"run_id", run.run_id},
@@ -135,11 +248,13 @@ void MachineFile::begin(const RunRecord& record, bool complete) {
 }
 
 void MachineFile::write() const {
-  Json json = to_json(machine_);
   Json runs = Json::array();
   bool placed = false;
   const FolderLock lock(folder_);
-  for (const Json& run : runs_in(folder_ / "machine.json")) {  // anew: others may have written since
+  Json json = existing(folder_ / "machine.json");  // anew: others may have written since
+  const Json before = json.is_null() ? Json::array() : json.value("runs", Json::array());
+  if (has_measured_ || json.is_null()) json.update(to_json(machine_));
+  for (const Json& run : before) {
     if (run.value("experiment", "") != entry_->value("experiment", ""))
       runs.push_back(run);
     else if (!std::exchange(placed, true))

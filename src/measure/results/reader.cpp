@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/parse.h"
 #include "measure/results/csv.h"
+#include "measure/results/provenance.h"
 #include "measure/results/schema.h"
 
 namespace reductio {
@@ -26,22 +27,23 @@ std::string required_content(const std::filesystem::path& path, const std::strin
 
 struct Samples {
   ByRound seconds, device_part_s, cycles;
-  std::vector<int> allocations;
+  std::vector<int> contexts;
 
   void add(const RawSample& sample) {
     const auto round = static_cast<std::size_t>(sample.round);
     if (seconds.size() <= round) {
       for (ByRound* times : {&seconds, &device_part_s, &cycles}) times->resize(round + 1);
-      allocations.resize(round + 1);
+      contexts.resize(round + 1);
     }
     seconds[round] = sample.time_s;
     device_part_s[round] = sample.device_part_s;
     cycles[round] = sample.cycles;
-    allocations[round] = sample.allocation;
+    contexts[round] = sample.context;
   }
 };
 
 struct SamplesFile {
+  std::string text;  ///< uncompressed
   std::map<std::string, Samples> of_row;
   std::map<std::string, std::map<std::string, ByRound>> readers;  ///< by group, then by kernel
 };
@@ -49,7 +51,8 @@ struct SamplesFile {
 SamplesFile read_samples(const std::filesystem::path& path) {
   SamplesFile out;
   if (!std::filesystem::exists(path)) return out;  // the rows will miss them, and say how many
-  CsvText csv = parse_csv(gunzip(required_content(path, "copy the whole results folder")));
+  out.text = gunzip(required_content(path, "copy the whole results folder"));
+  CsvText csv = parse_csv(out.text);
   if (csv.records.empty()) return out;
   for (const RawSample& sample : samples_in(path.string(), std::move(csv.records))) {
     if (sample.voided) continue;  // its round was throttled
@@ -116,7 +119,7 @@ std::filesystem::path rows_of(const std::filesystem::path& folder, const std::st
 }
 
 void read_experiment(const std::filesystem::path& folder, const std::string& experiment, const Selected& selected,
-                     bool with_samples, std::vector<StoredRow>& into) {
+                     bool with_samples, const nlohmann::ordered_json& machine, std::vector<StoredRow>& into) {
   const std::filesystem::path path = rows_of(folder, experiment);
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
   std::string text = required_content(path, "machine.json beside it tells of that run: copy the whole results folder");
@@ -142,8 +145,9 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
                       rows.at_line(i), first->second + 2, row.point.variant, describe_group(row.point)));
     if (selected(row.point))
       found.push_back(
-          {.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .allocations = {}});
+          {.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .contexts = {}});
   }
+  require_unchanged(machine, path, text);
   if (!with_samples) {
     into.insert(into.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
     return;
@@ -157,7 +161,7 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
     const Row& row = stored.row;
     if (row.status == Status::ok) {
       if (auto its = samples.of_row.find(row_key(row.point)); its != samples.of_row.end()) {
-        stored.allocations = std::move(its->second.allocations);
+        stored.contexts = std::move(its->second.contexts);
         if (any(its->second.seconds)) stored.seconds = std::move(its->second.seconds);
         if (any(its->second.device_part_s)) stored.device_part_s = std::move(its->second.device_part_s);
         if (any(its->second.cycles)) stored.cycles = std::move(its->second.cycles);
@@ -178,6 +182,7 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
         "{} lacks the raw samples of {} of the {} timed rows of {}; copy the whole results folder, or run the "
         "experiment with --resume, which measures what is missing",
         samples_path.string(), missing, timed, path.filename().string()));
+  if (timed) require_unchanged(machine, samples_path, samples.text);
 }
 
 /// The selected experiments in machine.json, each once. One that was run twice, to add rows, is there twice.
@@ -239,6 +244,11 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
   const auto& told = *out.machine;
   if (!told.is_object() || !told.contains("runs") || !told["runs"].is_array())
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
+  if (const auto version = told.value("schema_version", 0); version != schema_version) {
+    const auto revision = nlohmann::ordered_json::json_pointer("/build/git_revision");
+    throw UsageError(other_schema(machine.string(), std::to_string(version),
+                                  told.contains(revision) && told[revision].is_string() ? told[revision] : ""));
+  }
   const Selected selected(choice.selection);
   const auto experiments = experiments_of(told, machine.string(), folder, choice.experiments);
   std::vector<std::string> readable;
@@ -252,7 +262,7 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
   }
   if (choice.before_reading) choice.before_reading(out);
   for (const std::string& experiment : readable)
-    read_experiment(folder, experiment, selected, choice.with_samples, out.rows);
+    read_experiment(folder, experiment, selected, choice.with_samples, told, out.rows);
   if (!out.rows.empty()) return out;
   if (!out.without_samples.empty() && out.without_samples.size() == experiments.size())
     throw UsageError(folder.string() + " holds no raw samples; copy the whole results folder");

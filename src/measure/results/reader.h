@@ -20,7 +20,7 @@ struct StoredRow {
   Row row;
   ByRound seconds, device_part_s, cycles;  ///< by round; empty where no sample has such a time
   ByRound read_s;                  ///< the read ceiling of its group, by round; empty where none was measured
-  std::vector<int> allocations;    ///< that each round used
+  std::vector<int> contexts;       ///< that each round used
 };
 
 struct StoredResults {
@@ -52,7 +52,8 @@ std::filesystem::path folder_of_one_machine(const std::filesystem::path& named);
 
 /// Reads that folder, or the only machine's folder in it, as --out names it. Throws UsageError if the folder lacks
 /// machine.json or an EXPERIMENT.csv (.gz) that it names; if a file has another schema version, lacks a column, or
-/// holds a cut row, a repeated row or an invalid value; if ok rows lack raw samples; and if nothing is chosen.
+/// holds a cut row, a repeated row or an invalid value; if ok rows lack raw samples; if a file is not as its run wrote
+/// it, by the SHA-256 in machine.json; and if nothing is chosen.
 StoredResults read_results(const std::filesystem::path& folder, const StoredChoice& = {});
 
 /// "note: ..." of the experiments that were left out; empty where none was.

@@ -16,7 +16,7 @@
 
 namespace reductio {
 
-inline constexpr int schema_version = 2;
+inline constexpr int schema_version = 3;
 
 enum class Status {
   ok,
@@ -75,7 +75,7 @@ struct RawSample {
   /// The row's key. The harness's own calls have their group's, with "(launch-floor)", "(polled-launch-floor)" or a
   /// read-only kernel's name, "(read/...)", as variant and no settings.
   PointKey point;
-  int round = 0, allocation = 0;
+  int round = 0, context = 0;
   std::optional<double> time_s, device_part_s, cycles;
   bool voided = false;             ///< with its whole round, in which the clock was throttled
 

@@ -153,6 +153,13 @@ Column<Record> listed(Column<Record> column) {
   return column;
 }
 
+/// Files that were written under another name, which they keep, are read.
+template <class Record>
+Column<Record> formerly(std::string name, Column<Record> column) {
+  column.formerly = std::move(name);
+  return column;
+}
+
 constexpr int digits_of_times = 9;  ///< more than any clock here tells
 
 double to_digits_of_times(double value) {
@@ -197,6 +204,7 @@ Column<Record> of_point(std::string_view name) {
           .read = [&own](std::string_view text, Record& r) { return own.read(text, r.point); },
           .key = true,
           .optional = own.optional,
+          .bound = own.bound,
           .words = own.words};
 }
 
@@ -218,7 +226,12 @@ const std::vector<Column<PointKey>>& columns_of() {
       column<P, &P::timing_mode>("timing_mode"),
       column<P, &P::cache_state>("cache_state"),
       optional(column<P, &P::caller>("caller")),
-      optional(column<P, &P::context>("context")),
+      optional(column<P, &P::shape, &Shape::rows>("shape_rows")),
+      optional(column<P, &P::shape, &Shape::columns>("shape_columns")),
+      optional(column<P, &P::shape, &Shape::pitch_elements>("pitch_elements")),
+      optional(column<P, &P::shape, &Shape::segments>("segments")),
+      optional(column<P, &P::gpus>("gpus")),
+      optional(positive(column<P, &P::data_scale>("data_scale"))),
   };
   return all;
 }
@@ -246,7 +259,12 @@ const std::vector<Column<Row>>& columns_of() {
       of_point<Row>("timing_mode"),
       of_point<Row>("cache_state"),
       of_point<Row>("caller"),
-      of_point<Row>("context"),
+      of_point<Row>("shape_rows"),
+      of_point<Row>("shape_columns"),
+      of_point<Row>("pitch_elements"),
+      of_point<Row>("segments"),
+      of_point<Row>("gpus"),
+      of_point<Row>("data_scale"),
       column<Row, &Row::n_samples>("n_samples"),
       column<Row, &Row::n_rejected>("n_rejected"),
       rounded(column<Row, &Row::timer_resolution_s>("timer_resolution_s")),
@@ -305,13 +323,18 @@ const std::vector<Column<RawSample>>& columns_of() {
       of_point<S>("timing_mode"),
       of_point<S>("cache_state"),
       listed(column<S, &S::round>("round")),
-      listed(column<S, &S::allocation>("allocation")),
+      formerly("allocation", listed(column<S, &S::context>("context"))),
       listed(not_negative(column<S, &S::time_s>("time_s"))),
       listed(not_negative(column<S, &S::device_part_s>("device_part_s"))),
       listed(not_negative(column<S, &S::cycles>("cycles"))),
       listed(optional(column<S, &S::voided>("voided"))),
       of_point<S>("caller"),
-      of_point<S>("context"),
+      of_point<S>("shape_rows"),
+      of_point<S>("shape_columns"),
+      of_point<S>("pitch_elements"),
+      of_point<S>("segments"),
+      of_point<S>("gpus"),
+      of_point<S>("data_scale"),
   };
   return all;
 }
@@ -374,20 +397,30 @@ nlohmann::ordered_json to_json(const Row& row) {
   return out;
 }
 
+std::string other_schema(const std::string& file, const std::string& version, const std::string& revision) {
+  return fmt::format(
+      "{} has schema version {}, this program reads {}: measure anew, or use the program that wrote "
+      "it{}",
+      file, version, schema_version, revision.empty() ? "" : " (commit " + revision.substr(0, 8) + ")");
+}
+
 template <class Record>
 RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records)
     : file_(std::move(file)), records_(std::move(records)) {
   const Fields& header = records_.at(0);
   std::string missing;
   for (const auto& column : columns_of<Record>()) {
-    const auto at = static_cast<std::size_t>(std::find(header.begin(), header.end(), column.name) - header.begin());
+    const auto place_of = [&](const std::string& name) {
+      return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+    };
+    const std::size_t earlier = column.formerly.empty() ? header.size() : place_of(column.formerly);
+    const std::size_t at = earlier < header.size() ? earlier : place_of(column.name);
     if (at < header.size()) places_.emplace_back(&column, at);
     else if (!column.optional && missing.empty()) missing = column.name;
     if (at < header.size() && column.name == "schema_version")
       for (std::size_t i = 1; i < records_.size(); ++i)
         if (at < records_[i].size() && records_[i][at] != std::to_string(schema_version))
-          throw UsageError(fmt::format("{} holds rows of schema version {}, this program reads {}; measure again",
-                                       file_, records_[i][at], schema_version));
+          throw UsageError(other_schema(file_, records_[i][at]));
   }
   if (places_.empty())
     throw UsageError(fmt::format("{} has no header: its first line names no column, as {} does; copy the whole results "

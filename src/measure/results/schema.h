@@ -44,6 +44,7 @@ struct Column {
   bool key = false;       ///< one of the columns that tell points apart
   bool optional = false;  ///< a file without it is read as if it were empty
   bool listed = false;    ///< a field holds one value for each sample of the record
+  std::string formerly{};  ///< its name in files of an earlier schema version, which may have another column of `name`
   int digits = 0;         ///< significant ones that are written; 0: as many as read back exactly
   Bound bound = Bound::none;
   std::vector<std::string> words{};  ///< the only ones that a field may hold; empty: any
@@ -97,6 +98,10 @@ Fields fields_of(const Record& record) {
 
 /// A row as JSON: numbers as numbers, what is missing as null.
 nlohmann::ordered_json to_json(const Row&);
+
+/// What to do about a file of another schema version than this program's, in one line. `revision`: of the program that
+/// wrote it, where that is known.
+std::string other_schema(const std::string& file, const std::string& version, const std::string& revision = {});
 
 /// The records of a file, by its header: columns may stand in any order, unknown ones are skipped, optional ones may be
 /// missing. `file` names it in messages.

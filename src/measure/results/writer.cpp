@@ -143,8 +143,14 @@ void Results::append(const std::vector<Row>& rows, const std::string& samples_cs
   for (const Row& row : rows) {
     block += csv_record(row.fields());
     done_.insert(row_key(row.point));
+    if (row.status == Status::ok) machine_.has_measured();
   }
   csv_->append(block);
+}
+
+void Results::record_hashes() {
+  entry()["sha256"] = {{csv_path_.filename().string(), hash_of_run(csv_->read(), run_id()).value()},
+                       {samples_path_.stem().string(), hash_of_run(gunzip(samples_->read()), run_id()).value()}};
 }
 
 }  // namespace reductio

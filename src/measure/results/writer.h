@@ -47,6 +47,8 @@ class Results {
   nlohmann::ordered_json& entry() { return machine_.entry(); }
   const nlohmann::ordered_json& entry_before() const { return machine_.entry_before(); }
   void write_machine() { machine_.write(); }
+  /// Into the entry: the SHA-256 of what this run has in its files.
+  void record_hashes();
 
  private:
   void go_on_with_rows(std::span<const Point>);

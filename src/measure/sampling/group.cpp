@@ -17,8 +17,8 @@ void cross(Archive& archive, Member& m) {
   Row& row = m.row;
   archive(row.status, row.reason, row.result, row.result2, row.abs_error, row.error_bound, row.exact_result,
           row.sum_of_magnitudes, row.distinct_results, row.grid_blocks, row.block_threads);
-  archive(m.allocations_refused, m.how_refused, m.why_refused, m.call_s, m.samples, m.calls, m.verified,
-          m.any_verified, m.results);
+  archive(m.contexts_refused, m.how_refused, m.why_refused, m.call_s, m.samples, m.calls, m.verified, m.any_verified,
+          m.results);
 }
 
 }  // namespace
@@ -146,11 +146,11 @@ bool Group::verify(Member& m) {
   return true;
 }
 
-/// Refused before any sample: a row. Refused later: only that allocation is lost, as memory may be back for the next.
+/// Refused before any sample: a row. Refused later: only that context is lost, as memory may be back for the next.
 void Group::decline(Member& m, const Refused& why) {
   const Status status = dynamic_cast<const NoMemory*>(&why) ? Status::no_memory : Status::refused;
   if (!piloted) return m.settle(status, why.what());
-  ++m.allocations_refused;
+  ++m.contexts_refused;
   m.how_refused = status;
   m.why_refused = why.what();
   m.plan.reset();

@@ -21,7 +21,7 @@
 
 namespace reductio {
 
-/// What a pass's process is doing, in memory shared with its parent: a message for each call would disturb the times.
+/// What a context's process is doing, in memory shared with its parent: a message for each call would disturb times.
 struct UnderWay {
   static constexpr int no_member = -1;
   std::atomic<std::uint64_t> steps = 0;  ///< begun or ended so far
@@ -55,7 +55,7 @@ struct SamplingState : Sampling {
   std::mt19937_64 random{
       std::random_device{}()};  ///< what is changed in inputs: no two runs alike, unlike their orders
   Allocations allocations{backend};
-  UnderWay* under_way = nullptr;  ///< where the pass is a process
+  UnderWay* under_way = nullptr;  ///< where the context is a process
 };
 
 /// A result in host memory.
@@ -120,7 +120,7 @@ class Group {
   bool verify(Member&);
   std::size_t input_bytes() const { return input_->bytes(); }
 
-  // What follows is for passes that are processes.
+  // What follows is for contexts that are processes.
 
   /// Computes the input's elements and the exact reference in host memory, for processes forked later.
   void know_input();
@@ -128,8 +128,8 @@ class Group {
   /// only settled members are taken over: the others are called again.
   std::string known_apart();
   void take_over(const std::string&, bool was_lost);
-  /// The pass's process has ended or was killed: settles the member whose call was under way. If there was none, those
-  /// of plug-ins, or all if no plug-in is open.
+  /// The context's process has ended or was killed: settles the member whose call was under way. If there was none,
+  /// those of plug-ins, or all if no plug-in is open.
   void blame_process(int member, Status status, const std::string& why);
 
   /// Runs `body`; an exception becomes the member's row. False if the device was lost.

@@ -67,7 +67,7 @@ Rounds::Rounds(Group& group, std::size_t index)
   choose_rounds();
 }
 
-/// Which rounds each point takes part in, and on which allocation each round is.
+/// Which rounds each point takes part in, and on which context each round is.
 void Rounds::choose_rounds() {
   if (s_.rules.paired) {
     // Paired: all get as many samples as the one that gets fewest, so every round holds all.
@@ -78,30 +78,29 @@ void Rounds::choose_rounds() {
   }
   for (const Member& m : group_.members)
     if (!m.settled()) rounds_ = std::max(rounds_, m.samples);
-  allocations_ = std::min(s_.timer().keeps_time() ? s_.rules.allocations : 1, rounds_);
-  for (Member& m : group_.members) m.rounds = rounds_of(m.samples, rounds_, allocations_);
-  for (int round = 0; round < rounds_; ++round) allocation_of_.push_back(allocation_of(round, rounds_, allocations_));
+  contexts_ = std::min(s_.timer().keeps_time() ? s_.rules.contexts : 1, rounds_);
+  for (Member& m : group_.members) m.rounds = rounds_of(m.samples, rounds_, contexts_);
+  for (int round = 0; round < rounds_; ++round) context_of_.push_back(context_of(round, rounds_, contexts_));
 }
 
-End Rounds::sample(int allocation, const std::function<bool()>& abandon) {
+End Rounds::sample(int context, const std::function<bool()>& abandon) {
   return group_.with_memory([&] {
     if (group_.harness_calls.empty() || !group_.harness_calls.front().plan) make_harness_calls();
     // Calls that allocate are sampled first, while no other plan holds memory: beside 60 plans thrust::reduce was up to
     // 10 % slower (one H200).
-    return sample(allocation, Part::allocating, abandon) && sample(allocation, Part::others, abandon);
+    return sample(context, Part::allocating, abandon) && sample(context, Part::others, abandon);
   });
 }
 
 /// False if abandoned, or the device was lost.
-bool Rounds::sample(int allocation, Part part, const std::function<bool()>& abandon) {
+bool Rounds::sample(int context, Part part, const std::function<bool()>& abandon) {
   const auto& all = group_.members;
   if (part == Part::allocating &&
-      std::none_of(all.begin(), all.end(), [&](const Member& m) { return takes_part(m, allocation, part); }))
+      std::none_of(all.begin(), all.end(), [&](const Member& m) { return takes_part(m, context, part); }))
     return true;
-  if (!make_plans(allocation, part, abandon) || !wait_until_memory_idle() || !read_clock()) return false;
+  if (!make_plans(context, part, abandon) || !wait_until_memory_idle() || !read_clock()) return false;
   for (int round = 0; round < rounds_; ++round)
-    if (allocation_of_[static_cast<std::size_t>(round)] == allocation && !sample_round(round, part, abandon))
-      return false;
+    if (context_of_[static_cast<std::size_t>(round)] == context && !sample_round(round, part, abandon)) return false;
   return true;
 }
 
@@ -109,9 +108,9 @@ bool Rounds::takes_part(const Member& m, Part part) {
   return !m.settled() && allocates(*m.point) == (part == Part::allocating);
 }
 
-bool Rounds::takes_part(const Member& m, int allocation, Part part) const {
+bool Rounds::takes_part(const Member& m, int context, Part part) const {
   return takes_part(m, part) && std::any_of(m.rounds.begin(), m.rounds.end(), [&](int round) {
-           return allocation_of_[static_cast<std::size_t>(round)] == allocation;
+           return context_of_[static_cast<std::size_t>(round)] == context;
          });
 }
 
@@ -130,13 +129,13 @@ void Rounds::make_harness_calls() {
     group_.harness_calls[i].failed = of_another_process[i].failed;
 }
 
-/// Makes new plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call,
+/// Makes new plans, and so new workspaces, for all that are sampled in `context`. Each makes one untimed call,
 /// because the first in a process loads kernels, which may wait for the device. Plans are made in random order, as
-/// earlier allocations may be placed better. False if abandoned or the device was lost.
-bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& abandon) {
+/// what is allocated first may be placed better. False if abandoned or the device was lost.
+bool Rounds::make_plans(int context, Part part, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
     Member& m = group_.members[static_cast<std::size_t>(i)];
-    if (!takes_part(m, allocation, part)) continue;
+    if (!takes_part(m, context, part)) continue;
     if (abandon()) return false;
     const bool alive = group_.guarded(m, [&] {
       group_.make_plan_for(m);
@@ -261,7 +260,7 @@ void Rounds::take_over(const std::string& bytes) {
 GroupOutcome Rounds::so_far() const {
   GroupSamples samples{.points = {},
                        .harness_calls = {},
-                       .allocations = allocation_of_,
+                       .contexts = context_of_,
                        .rounds = taken_,
                        .highest_clock_hz = s_.highest_clock_hz,
                        .resolution_s = s_.timer().resolution_s(group_.first().timing_mode),

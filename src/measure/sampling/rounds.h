@@ -16,11 +16,11 @@ class Rounds {
   /// `index` tells groups of the same points apart: each has an order of its own.
   explicit Rounds(Group&, std::size_t index = 0);
 
-  /// On how many allocations they are spread; 0 where there is nothing to sample.
-  int allocations() const { return allocations_; }
-  /// Those of one allocation, with plans of their own.
-  End sample(int allocation, const std::function<bool()>& abandon);
-  /// In a pass's process: forgets earlier samples, which its parent has.
+  /// On how many contexts they are spread; 0 where there is nothing to sample.
+  int contexts() const { return contexts_; }
+  /// Those of one context, with plans of their own.
+  End sample(int context, const std::function<bool()>& abandon);
+  /// In a context's process: forgets earlier samples, which its parent has.
   void begin_apart();
   /// That process's samples, as bytes, and their takeover by the parent.
   std::string sampled_apart();
@@ -36,9 +36,9 @@ class Rounds {
   /// What takes part in the rounds at one time: calls that allocate, or all others.
   enum class Part { allocating, others };
   static bool takes_part(const Member&, Part);
-  bool takes_part(const Member&, int allocation, Part) const;
-  bool sample(int allocation, Part, const std::function<bool()>& abandon);
-  bool make_plans(int allocation, Part, const std::function<bool()>& abandon);
+  bool takes_part(const Member&, int context, Part) const;
+  bool sample(int context, Part, const std::function<bool()>& abandon);
+  bool make_plans(int context, Part, const std::function<bool()>& abandon);
   bool sample_round(int round, Part, const std::function<bool()>& abandon);
   bool take_samples(TakenRound&, Part, const std::function<bool()>& abandon);
   bool wait_until_memory_idle();
@@ -47,8 +47,8 @@ class Rounds {
   Group& group_;
   SamplingState& s_;
   std::mt19937_64 random_;
-  int rounds_ = 0, allocations_ = 0;
-  std::vector<int> allocation_of_;  ///< by round
+  int rounds_ = 0, contexts_ = 0;
+  std::vector<int> context_of_;     ///< by round
   double clock_hz_ = 0;             ///< of the kernels, when it was read last; 0: unknown
   std::vector<TakenRound> taken_;   ///< in the order of time
   Spent spent_;

@@ -23,15 +23,15 @@ std::string describe(const Point& p) {
   return fmt::format("{}{}{} {}", p.variant->id, settings.empty() ? "" : " ", settings, describe_group(p));
 }
 
-/// One pass over the groups, in a process; if that ends early, the next one begins where it ended. Its messages, by
-/// their number of fields: 0, the device is open; 1, a group begins; 3, what it knows of that group; 2, at the end, the
-/// times for predictions and the counts of the host's CPU.
-class Pass {
+/// A fresh context: a process that goes over the groups; if it ends early, the next one begins where it ended. Its
+/// messages, by their number of fields: 0, the device is open; 1, a group begins; 3, what it knows of that group; 2, at
+/// the end, the times for predictions and the counts of the host's CPU.
+class FreshContext {
  public:
   /// What is done for the group of this index, in a process that has the device open.
   using Work = std::function<End(std::size_t)>;
 
-  Pass(SamplingState& s, std::vector<Group>& groups, std::vector<Rounds>* rounds)
+  FreshContext(SamplingState& s, std::vector<Group>& groups, std::vector<Rounds>* rounds)
       : s_(s), groups_(groups), rounds_(rounds) {}
 
   /// Runs to the last group and tells `begun` of each. If a process ends early, the point whose call was under way is
@@ -50,7 +50,7 @@ class Pass {
   const std::exception_ptr& lost() const { return lost_; }
 
  private:
-  /// In the process of the pass, from the group at_ on.
+  /// In the context's process, from the group at_ on.
   void sample(const Work& work, const Child::Send& send) {
     s_.backend = open_here(s_.instruments);
     s_.under_way = now_.get();
@@ -167,14 +167,14 @@ Sampler::~Sampler() = default;
 History& Sampler::history() { return s_->history; }
 
 Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, const Watch& watch) {
-  // Groups keep no memory of the device between their allocations.
+  // Groups keep no memory of the device between their contexts.
   std::vector<Group> groups;
   groups.reserve(points.size());
   for (const auto& of_group : points) groups.emplace_back(*s_, of_group);
-  int allocations = s_->timer().keeps_time() ? s_->rules.allocations : 1;  // until the pilots have told
+  int contexts = s_->timer().keeps_time() ? s_->rules.contexts : 1;  // until the pilots have told
   std::size_t done = 0;
   const auto tell = [&](const Group& group, bool sampled) {
-    const std::size_t steps = groups.size() * static_cast<std::size_t>(1 + allocations);
+    const std::size_t steps = groups.size() * static_cast<std::size_t>(1 + contexts);
     if (watch.progress)
       watch.progress(group.first(), sampled,
                      std::min(1.0, static_cast<double>(done++) / static_cast<double>(steps)));  // some come twice
@@ -192,10 +192,10 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   // In a process of its own nothing is abandoned: it is killed.
   const auto abandon = apart ? [] { return false; } : watch.abandon;
   /// All groups, in a process or here. Whether to go on.
-  const auto pass = [&](const Pass::Work& work) {
+  const auto in_fresh_context = [&](const FreshContext::Work& work) {
     const bool sampled = !rounds.empty();
     if (apart) {
-      Pass processes(*s_, groups, sampled ? &rounds : nullptr);
+      FreshContext processes(*s_, groups, sampled ? &rounds : nullptr);
       const End end = processes.run(work, [&](std::size_t i) { tell(groups[i], sampled); }, watch.abandon);
       out.abandoned = end == End::abandoned;
       return end == End::device_lost ? lose(0, processes.lost()) : end == End::done;
@@ -214,16 +214,16 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
     if ((out.abandoned = watch.abandon())) return out;
     group.know_input();
   }
-  if (!pass([&](std::size_t i) { return pilot(groups[i], abandon); })) return out;
+  if (!in_fresh_context([&](std::size_t i) { return pilot(groups[i], abandon); })) return out;
   for (Group& group : groups) rounds.emplace_back(group, rounds.size());
-  allocations = 0;  // no more than any group has
-  for (const Rounds& of_group : rounds) allocations = std::max(allocations, of_group.allocations());
-  for (int allocation = 0; allocation < allocations; ++allocation) {
+  contexts = 0;  // no more than any group has
+  for (const Rounds& of_group : rounds) contexts = std::max(contexts, of_group.contexts());
+  for (int context = 0; context < contexts; ++context) {
     if (!apart) s_->allocations.begin_next();
-    const bool goes_on = pass([&](std::size_t i) {
-      // A group with fewer allocations takes part in some of these, evenly spread.
-      const std::vector<int> its = spread_evenly(rounds[i].allocations(), allocations);
-      const auto at = std::find(its.begin(), its.end(), allocation);
+    const bool goes_on = in_fresh_context([&](std::size_t i) {
+      // A group with fewer contexts takes part in some of these, evenly spread.
+      const std::vector<int> its = spread_evenly(rounds[i].contexts(), contexts);
+      const auto at = std::find(its.begin(), its.end(), context);
       return at == its.end() ? End::done : rounds[i].sample(static_cast<int>(at - its.begin()), abandon);
     });
     if (!goes_on) return out;
@@ -232,7 +232,7 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
       for (const Rounds& of_group : rounds) all.push_back(of_group.so_far());
       return all;
     };
-    if (watch.enough && allocation + 1 < allocations && watch.enough(allocation + 1, so_far)) break;
+    if (watch.enough && context + 1 < contexts && watch.enough(context + 1, so_far)) break;
   }
   s_->allocations.free_all();
   for (Rounds& of_group : rounds) out.groups.push_back(of_group.finish());
@@ -258,7 +258,7 @@ Measurement Sampler::profile(std::span<const Point* const> points,
     if (!alone.device_lost) continue;
     out.device_lost = alone.device_lost;
     out.device_busy = alone.device_busy;
-    out.groups.push_back({.rows = {m.row}, .seconds = {}, .allocations = {}, .samples_csv = {}});
+    out.groups.push_back({.rows = {m.row}, .seconds = {}, .contexts = {}, .samples_csv = {}});
     return out;
   }
   s_->allocations.free_all();

@@ -1,5 +1,5 @@
 #pragma once
-/// Measures groups of points: pilots first, then allocation by allocation, on each the rounds of all groups that use
+/// Measures groups of points: pilots first, then context by context, on each the rounds of all groups that use
 /// it. So every group's rounds are spread over the whole time. Every result is verified; rows come at the end.
 
 #include <cstdint>
@@ -35,11 +35,11 @@ using SoFar = std::function<std::vector<GroupOutcome>()>;
 /// How a caller follows a measurement, and ends it.
 struct Watch {
   std::function<bool()> abandon;  ///< asked between samples: true drops everything
-  /// Called before a group is piloted, and before it is sampled on an allocation: one of its points, which of both, and
+  /// Called before a group is piloted, and before it is sampled in a context: one of its points, which of both, and
   /// the share done.
   std::function<void(const Point&, bool sampled, double share)> progress = {};
-  /// Called after each allocation but the last, with their number; true makes it the last.
-  std::function<bool(int allocations, const SoFar&)> enough = {};
+  /// Called after each context but the last, with their number; true makes it the last.
+  std::function<bool(int contexts, const SoFar&)> enough = {};
 };
 
 /// How to sample, and by what.
@@ -51,7 +51,7 @@ struct Sampling {
   std::string run_id{};
   std::optional<double> theoretical_peak_bytes_per_s{};  ///< of the memory, for impossible times
   std::optional<double> load_limit_bytes_per_s{};        ///< the same of all cores, whatever holds the data
-  double patience_s = 120;  ///< a pass's process is killed if one of its steps, such as a call, takes longer
+  double patience_s = 120;  ///< a context's process is killed if one of its steps, such as a call, takes longer
 };
 
 class Sampler {
@@ -59,7 +59,7 @@ class Sampler {
   explicit Sampler(Sampling);
   ~Sampler();
 
-  /// Pilots every group once, then samples it on each of its allocations. A point that cannot be measured becomes a row
+  /// Pilots every group once, then samples it on each of its contexts. A point that cannot be measured becomes a row
   /// with its reason; nothing is thrown for it.
   Measurement measure(std::span<const std::vector<const Point*>> groups, const Watch&);
 

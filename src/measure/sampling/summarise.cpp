@@ -20,7 +20,7 @@ struct Times {
 };
 
 std::vector<Times> times_of(const GroupSamples& g, const std::set<int>& void_rounds) {
-  const ByRound none(g.allocations.size());
+  const ByRound none(g.contexts.size());
   std::vector<Times> out(g.points.size() + g.harness_calls.size(), Times{none, none, none});
   for (const TakenRound& r : g.rounds)
     for (const TakenSample& taken : r.samples) {
@@ -59,7 +59,7 @@ Limits limits_of(const GroupSamples& g, const std::vector<Times>& times, double 
     else
       readers.push_back(seconds);
   }
-  out.read_ceiling = read_ceiling_of(readers, g.allocations, confidence);
+  out.read_ceiling = read_ceiling_of(readers, g.contexts, confidence);
   return out;
 }
 
@@ -71,8 +71,8 @@ std::optional<double> median_of(const ByRound& by_round) {
 /// Why an interval is min..max instead of the confidence asked for; empty if it is not.
 std::string shortcoming(const CentralTime& time, double confidence) {
   if (time.enough) return {};
-  return fmt::format("samples of {} allocation{} give it a confidence of {:.3g}, not {:g}", time.clusters,
-                     time.clusters == 1 ? "" : "s", time.confidence, confidence);
+  return fmt::format("samples of {} context{} give it a confidence of {:.3g}, not {:g}", time.contexts,
+                     time.contexts == 1 ? "" : "s", time.confidence, confidence);
 }
 
 void add_sentence(std::string& reason, const std::string& sentence) {
@@ -92,7 +92,7 @@ class Summary {
   }
 
   GroupOutcome outcome(const std::string& run_id) const {
-    GroupOutcome out{.rows = {}, .seconds = {}, .allocations = g_.allocations, .samples_csv = raw_samples(run_id)};
+    GroupOutcome out{.rows = {}, .seconds = {}, .contexts = g_.contexts, .samples_csv = raw_samples(run_id)};
     out.throttled_hz = throttled_hz_;
     for (std::size_t i = 0; i < g_.points.size(); ++i) {
       out.rows.push_back(row(g_.points[i], times_[i]));
@@ -114,7 +114,7 @@ class Summary {
       point.settle(Status::failed, fmt::format("the GPU's clock was throttled in every round, down to {:.0f} MHz; let "
                                                "it cool, and see that nothing else runs on it",
                                                throttled_hz_.value_or(0) * 1e-6));
-    else if (!timed && point.allocations_refused > 0)
+    else if (!timed && point.contexts_refused > 0)
       point.settle(point.how_refused, point.why_refused);
     if (point.settled()) return row;
     row.n_samples = times.counted;
@@ -126,7 +126,7 @@ class Summary {
   std::string summarise_device_part(Row& row, const Times& times) const {
     const auto seconds = values(times.device_part_s);
     if (seconds.empty()) return {};
-    const CentralTime time = central_time(times.device_part_s, g_.allocations, rules_.confidence);
+    const CentralTime time = central_time(times.device_part_s, g_.contexts, rules_.confidence);
     row.device_part_median_s = time.seconds;
     const Interval shown = no_narrower_than(time.interval, time.seconds, g_.device_part_resolution_s);
     row.device_part_ci_low_s = shown.low;
@@ -134,13 +134,13 @@ class Summary {
     return shortcoming(time, rules_.confidence);
   }
 
-  int allocations() const { return g_.allocations.back() + 1; }
+  int contexts() const { return g_.contexts.back() + 1; }
 
   /// `of_part`: what the device part's interval falls short of.
   void summarise_times(SampledPoint& point, const Times& times, const std::string& of_part) const {
     Row& row = point.row;
     const auto seconds = values(times.seconds);
-    const CentralTime time = central_time(times.seconds, g_.allocations, rules_.confidence);
+    const CentralTime time = central_time(times.seconds, g_.contexts, rules_.confidence);
     row.timer_resolution_s = resolution_s(times);
     row.time_median_s = time.seconds;
     const Interval shown = no_narrower_than(time.interval, time.seconds, resolution_s(times));
@@ -159,9 +159,9 @@ class Summary {
     if (!of_part.empty())
       add_sentence(row.reason, of_part == of_row ? "so is the device part's"
                                                  : "the device part's interval is min..max: " + of_part);
-    if (point.allocations_refused > 0)
-      add_sentence(row.reason, fmt::format("{} of {} allocations were refused, {}", point.allocations_refused,
-                                           allocations(), point.why_refused));
+    if (point.contexts_refused > 0)
+      add_sentence(row.reason, fmt::format("{} of {} contexts were refused, {}", point.contexts_refused, contexts(),
+                                           point.why_refused));
     if (std::string why = impossibility(row.point.problem.bytes(), *row.time_median_s, shown,
                                         bounds_of(row.point, limits_.read_ceiling, g_));
         !why.empty())
@@ -195,9 +195,7 @@ class Summary {
   /// Of the time of one call: that of an interval is shared by its calls.
   double resolution_s(const Times& times) const { return g_.resolution_s / times.fewest_calls.value_or(1); }
 
-  TimedRounds timed_rounds(std::size_t i) const {
-    return {times_[i].seconds, g_.allocations, resolution_s(times_[i])};
-  }
+  TimedRounds timed_rounds(std::size_t i) const { return {times_[i].seconds, g_.contexts, resolution_s(times_[i])}; }
 
   std::string raw_samples(const std::string& run_id) const {
     std::vector<RawSample> samples;
@@ -214,7 +212,7 @@ class Summary {
     RawSample out{.run_id = run_id,
                   .point = g_.points[of_harness ? 0 : taken.call].row.point,
                   .round = in.round,
-                  .allocation = g_.allocations[static_cast<std::size_t>(in.round)],
+                  .context = g_.contexts[static_cast<std::size_t>(in.round)],
                   .time_s = s.seconds,
                   .device_part_s = s.device_part_s,
                   .cycles = s.cycles,

@@ -31,7 +31,7 @@ struct TakenRound {
 struct SampledPoint {
   Row row;  ///< as far as its calls tell: launch, result, and where nothing can be measured the status and why
   bool is_reference = false;  ///< speedups are over it: the base of its operation, with its default settings
-  int allocations_refused = 0;  ///< after its pilot
+  int contexts_refused = 0;   ///< after its pilot
   Status how_refused = Status::refused;
   std::string why_refused;
 
@@ -49,7 +49,7 @@ inline constexpr std::string_view launch_floor_name = "(launch-floor)", polled_f
 struct GroupSamples {
   std::vector<SampledPoint> points;
   std::vector<std::string> harness_calls;                 ///< the launch floors, and the kernels of the read ceiling
-  std::vector<int> allocations;                           ///< of each round
+  std::vector<int> contexts;                              ///< of each round
   std::vector<TakenRound> rounds;                         ///< in the order of time
   double highest_clock_hz = 0;                            ///< of the kernels' clock, in all of the run
   double resolution_s = 0, device_part_resolution_s = 0;  ///< of intervals: the clocks' behind times and device parts
@@ -77,11 +77,11 @@ struct Spent {
 struct GroupOutcome {
   std::vector<Row> rows;         ///< in the order of the points; run_id, timestamp, experiment and machine still empty
   std::vector<ByRound> seconds;  ///< of each row
-  std::vector<int> allocations;  ///< the allocation that each round used
+  std::vector<int> contexts;     ///< the context that each round used
   std::string samples_csv;       ///< csv_records() of the raw samples
   Spent spent{};
   std::optional<double> throttled_hz{};  ///< the lowest clock of the rounds that it voided; nothing if it voided none
-  int times_memory_stayed_busy = 0;  ///< allocations whose samples were taken though memory stayed slower than it was
+  int times_memory_stayed_busy = 0;      ///< contexts whose samples were taken though memory stayed slower than it was
 };
 
 /// The rows, and what goes with them. `run_id` is for the raw samples.

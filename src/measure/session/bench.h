@@ -22,7 +22,7 @@ struct Bench {
 
 /// Opens the device in a process of its own, which describes it; later benches of that device reuse the description.
 /// CUDA contexts, NVML, and threads of OpenMP or TBB do not survive a fork. So this process, which forks those of the
-/// passes, uses none. `here`: opens the device in this process, as a profiler needs it. Throws as open_backend() and
+/// contexts, uses none. `here`: opens the device in this process, as a profiler needs it. Throws as open_backend() and
 /// make_instruments() do.
 Bench open_bench(DeviceKind, const std::string& gpu, bool here = false);
 

@@ -16,7 +16,7 @@
 namespace reductio {
 namespace {
 
-constexpr int most_allocations = 10'000;  ///< contexts of a GPU are made in half an hour
+constexpr int most_contexts = 10'000;  ///< contexts of a GPU are made in half an hour
 
 /// The user's sample counts hold for all points, whatever the experiment has for some.
 bool says_how_many_samples(const RunOptions& o) { return o.quick || o.min_samples || o.max_samples; }
@@ -48,10 +48,10 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (o.quick) {
     rules.max_samples = rules.min_samples;
     rules.time_budget_s = 0.02;
-    rules.allocations = std::min(rules.allocations, 3);
+    rules.contexts = std::min(rules.contexts, 3);
   }
   if (says_how_many_samples(o)) rules.end_to_end_factor = 1;
-  const int per_allocation = (rules.max_samples + rules.allocations - 1) / rules.allocations;
+  const int per_context = (rules.max_samples + rules.contexts - 1) / rules.contexts;
   if (o.min_samples) rules.min_samples = *o.min_samples;
   if (o.max_samples) rules.max_samples = *o.max_samples;
   if (o.min_samples && !o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
@@ -64,26 +64,26 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (rules.max_samples < rules.min_samples)
     throw UsageError(
         fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
-  if (o.allocations) {
-    if (*o.allocations < static_cast<int>(least_clusters) || *o.allocations > most_allocations)
-      throw UsageError(fmt::format("--allocations takes a number from {} on, which an interval needs, to {}, not {}",
-                                   least_clusters, most_allocations, *o.allocations));
-    if (o.max_samples && *o.max_samples < *o.allocations)
-      throw UsageError(fmt::format("--max-samples {} is less than --allocations {}: each takes one sample at least",
-                                   *o.max_samples, *o.allocations));
+  if (o.contexts) {
+    if (*o.contexts < static_cast<int>(least_contexts) || *o.contexts > most_contexts)
+      throw UsageError(fmt::format("--contexts takes a number from {} on, which an interval needs, to {}, not {}",
+                                   least_contexts, most_contexts, *o.contexts));
+    if (o.max_samples && *o.max_samples < *o.contexts)
+      throw UsageError(fmt::format("--max-samples {} is less than --contexts {}: each takes one sample at least",
+                                   *o.max_samples, *o.contexts));
     // As many samples on each as before where the time allows it, and at least one.
     if (!o.max_samples)
-      rules.max_samples = std::max(per_allocation * *o.allocations, std::max(rules.min_samples, *o.allocations));
-    rules.allocations = *o.allocations;
-    rules.min_samples = std::max(rules.min_samples, rules.allocations);
+      rules.max_samples = std::max(per_context * *o.contexts, std::max(rules.min_samples, *o.contexts));
+    rules.contexts = *o.contexts;
+    rules.min_samples = std::max(rules.min_samples, rules.contexts);
   }
   require_confidence(rules.confidence);
   if (!(rules.time_budget_s > 0 && std::isfinite(rules.time_budget_s)))
     throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",
                                  rules.time_budget_s));
   // Samples that the user demands are demanded of slow calls, too.
-  rules.slow_samples = std::clamp(rules.slow_samples, std::max(o.min_samples.value_or(1), o.allocations.value_or(1)),
-                                  rules.max_samples);
+  rules.slow_samples =
+      std::clamp(rules.slow_samples, std::max(o.min_samples.value_or(1), o.contexts.value_or(1)), rules.max_samples);
   return rules;
 }
 

@@ -26,7 +26,7 @@ struct RunOptions {
   bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
   std::vector<std::string> arguments;  ///< the command line, for the record
   std::optional<int> min_samples, max_samples;
-  std::optional<int> allocations;       ///< in place of SamplingRules::allocations
+  std::optional<int> contexts;  ///< in place of SamplingRules::contexts
   std::optional<double> confidence;
   std::optional<double> time_budget_s;  ///< in place of SamplingRules::time_budget_s
 };
@@ -45,8 +45,8 @@ class RunObserver {
   virtual void row(const Row&) {}
   /// The rows of one group with their samples, after row() was called for each.
   virtual void group(const GroupOutcome&) {}
-  /// Called after each pass of a batch but the last: true ends the batch there.
-  virtual bool enough(int /*allocations*/, const SoFar&) { return false; }
+  /// Called after each context of a batch but the last: true ends the batch there.
+  virtual bool enough(int /*contexts*/, const SoFar&) { return false; }
   /// A note to the user: "the last row was cut and is measured again".
   virtual void notice(const std::string&) {}
 };
@@ -76,7 +76,7 @@ RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&,
 std::vector<Point> choose_points(const Experiment&, const Selection&, DeviceKind, bool quick);
 
 /// The experiment's rules under the user's options. UsageError for counts below 1, a minimum above the maximum, fewer
-/// allocations than an interval needs or more than samples, a confidence outside (0, 1), or a timeout that is no time.
+/// contexts than an interval needs or more than samples, a confidence outside (0, 1), or a timeout that is no time.
 SamplingRules choose_rules(const Experiment&, const RunOptions&);
 
 }  // namespace reductio

@@ -31,13 +31,6 @@ namespace {
 /// After an interrupt, a batch with at most this left is finished, a longer one dropped.
 constexpr double soon_s = 5;
 
-std::string new_run_id() {
-  std::random_device random;
-  std::string when = utc_now();
-  std::erase_if(when, [](char c) { return c == '-' || c == ':'; });
-  return fmt::format("{}-{:08x}", when, random());
-}
-
 /// Predictions go on from the rows of an earlier process of this run.
 void remember(History& history, const std::vector<Row>& rows, const std::vector<Point>& points) {
   std::map<std::string, const Point*> by_key;
@@ -172,7 +165,7 @@ class SessionRun {
     observer_.progress(done_, report_.points, host_now() - measuring_since_, report_.interrupted ? -1 : 0, "");
     if (report_.times_memory_stayed_busy)
       observer_.notice(
-          fmt::format("on {} allocations the memory stayed slower than it had been: something else uses it, "
+          fmt::format("on {} contexts the memory stayed slower than it had been: something else uses it, "
                       "and these samples may be slow",
                       report_.times_memory_stayed_busy));
     if (const auto& cpu = report_.host_cpu; cpu && 20 * cpu->on_busy_cpu > cpu->samples)
@@ -188,6 +181,7 @@ class SessionRun {
     report_.host_cpu = session_.instruments.monitor->take_host_cpu_counts();
     if (!results_ || session_.points.empty()) return;
     record_end(results_->entry(), session_.machine, report_, results_->entry_before());
+    results_->record_hashes();
     results_->write_machine();
   }
 
@@ -222,7 +216,7 @@ class SessionRun {
       observer_.progress(done_, report_.points, elapsed, so_far > 0 ? elapsed * (all - so_far) / so_far : -1,
                          describe_group(of_group));
     };
-    const auto enough = [&](int allocations, const SoFar& so_far) { return observer_.enough(allocations, so_far); };
+    const auto enough = [&](int contexts, const SoFar& so_far) { return observer_.enough(contexts, so_far); };
     Measurement measured = sampler_->measure(std::span(groups.points).subspan(first, last - first),
                                              {.abandon = abandon, .progress = progress, .enough = enough});
     if (measured.abandoned) return false;

@@ -25,20 +25,20 @@ ByRound logarithms(const ByRound& by_round) {
   return out;
 }
 
-Clusters clusters_of(std::span<const SeriesByRound> series) {
-  const auto allocation_of = [](const SeriesByRound& s, std::size_t round) {
-    return round < s.allocations.size() ? s.allocations[round] : 0;
+Contexts contexts_of(std::span<const SeriesByRound> series) {
+  const auto context_of = [](const SeriesByRound& s, std::size_t round) {
+    return round < s.contexts.size() ? s.contexts[round] : 0;
   };
-  std::set<int> allocations;
+  std::set<int> contexts;
   std::set<std::size_t> rounds;
   for (const SeriesByRound& s : series)
     for (std::size_t r = 0; r < s.values->size(); ++r)
       if ((*s.values)[r]) {
-        allocations.insert(allocation_of(s, r));
+        contexts.insert(context_of(s, r));
         rounds.insert(r);
       }
   const std::vector<std::size_t> all(rounds.begin(), rounds.end());
-  const std::size_t parts = std::min(least_clusters, all.size());
+  const std::size_t parts = std::min(least_contexts, all.size());
   // Which part of the rounds one is in: the last that begins no later.
   const auto part_of = [&](std::size_t round) {
     const auto place = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), round) - all.begin());
@@ -46,53 +46,53 @@ Clusters clusters_of(std::span<const SeriesByRound> series) {
     while (part + 1 < parts && (part + 1) * all.size() / parts <= place) ++part;
     return static_cast<int>(part);
   };
-  std::map<int, std::vector<std::vector<double>>> by_cluster;  // by series
+  std::map<int, std::vector<std::vector<double>>> by_context;  // by series
   for (std::size_t i = 0; i < series.size(); ++i)
     for (std::size_t r = 0; r < series[i].values->size(); ++r)
       if (const auto& value = (*series[i].values)[r]) {
-        auto& its = by_cluster[allocations.size() == 1 ? part_of(r) : allocation_of(series[i], r)];
+        auto& its = by_context[contexts.size() == 1 ? part_of(r) : context_of(series[i], r)];
         its.resize(series.size());
         its[i].push_back(*value);
       }
-  Clusters out;
+  Contexts out;
   std::vector<std::size_t> counted(series.size());
-  for (const auto& [_, of_cluster] : by_cluster) {
-    if (std::any_of(of_cluster.begin(), of_cluster.end(), [](const auto& values) { return values.empty(); })) continue;
+  for (const auto& [_, of_context] : by_context) {
+    if (std::any_of(of_context.begin(), of_context.end(), [](const auto& values) { return values.empty(); })) continue;
     out.means.emplace_back();
     for (std::size_t i = 0; i < series.size(); ++i) {
-      out.means.back().push_back(trimmed_mean(of_cluster[i]));
-      counted[i] += of_cluster[i].size();
+      out.means.back().push_back(trimmed_mean(of_context[i]));
+      counted[i] += of_context[i].size();
     }
   }
   if (!counted.empty()) out.rounds = *std::min_element(counted.begin(), counted.end());
   return out;
 }
 
-ClusteredCentre clustered_centre(std::span<const SeriesByRound> series, std::span<const double> factors,
-                                 double confidence) {
-  const Clusters clusters = clusters_of(series);
-  if (clusters.means.empty()) throw UsageError("no context has samples of all that are to be compared");
+CentreOfContexts centre_of_contexts(std::span<const SeriesByRound> series, std::span<const double> factors,
+                                    double confidence) {
+  const Contexts contexts = contexts_of(series);
+  if (contexts.means.empty()) throw UsageError("no context has samples of all that are to be compared");
   std::vector<double> sums;
-  for (const auto& means : clusters.means)
+  for (const auto& means : contexts.means)
     sums.push_back(std::inner_product(means.begin(), means.end(), factors.begin(), 0.0));
-  return {.of_clusters = centre_of(sums, confidence), .rounds = clusters.rounds, .clusters = sums.size()};
+  return {.of_means = centre_of(sums, confidence), .rounds = contexts.rounds, .contexts = sums.size()};
 }
 
-ClusteredCentre clustered_centre(const ByRound& by_round, std::span<const int> allocations, double confidence) {
-  const SeriesByRound one{&by_round, allocations};
+CentreOfContexts centre_of_contexts(const ByRound& by_round, std::span<const int> contexts, double confidence) {
+  const SeriesByRound one{&by_round, contexts};
   constexpr double factor = 1;
-  return clustered_centre({&one, 1}, {&factor, 1}, confidence);
+  return centre_of_contexts({&one, 1}, {&factor, 1}, confidence);
 }
 
-CentralTime central_time(const ByRound& by_round, std::span<const int> allocations, double confidence) {
+CentralTime central_time(const ByRound& by_round, std::span<const int> contexts, double confidence) {
   const std::vector<double> seconds = values(by_round);
   const auto [least, greatest] = std::minmax_element(seconds.begin(), seconds.end());
   CentralTime out{.seconds = median(seconds), .interval = {*least, *greatest}, .confidence = 0, .enough = false};
   const ByRound logs = logarithms(by_round);
   if (values(logs).empty()) return out;  // a clock that saw no time pass
-  const auto [centre, rounds, clusters] = clustered_centre(logs, allocations, confidence);
+  const auto [centre, rounds, counted] = centre_of_contexts(logs, contexts, confidence);
   out.seconds = std::exp(centre.value);
-  out.clusters = clusters;
+  out.contexts = counted;
   out.confidence = centre.confidence;
   out.enough = centre.enough;
   if (*least == *greatest) out.seconds = *least;  // exactly, which a logarithm's way back is not
@@ -127,12 +127,12 @@ ByRound read_ceiling_by_round(const std::vector<ByRound>& kernels) {
   return out;
 }
 
-std::optional<ReadCeiling> read_ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> allocations,
+std::optional<ReadCeiling> read_ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> contexts,
                                            double confidence) {
   ReadCeiling c{.seconds = read_ceiling_by_round(kernels), .time_s = 0, .interval = {}};
   const auto all = values(c.seconds);
   if (all.empty()) return std::nullopt;
-  const CentralTime time = central_time(c.seconds, allocations, confidence);
+  const CentralTime time = central_time(c.seconds, contexts, confidence);
   if (!(time.seconds > 0)) return std::nullopt;  // a clock that saw no time pass
   c.time_s = time.seconds;
   c.interval = time.interval;

@@ -16,7 +16,7 @@ double uniform(std::mt19937_64& random) { return static_cast<double>(random() >>
 
 double resampled_median(const SizeSamples& size, std::mt19937_64& random, std::vector<double>& drawn) {
   drawn.clear();
-  const auto& all = size.by_allocation;
+  const auto& all = size.by_context;
   for (std::size_t a = 0; a < all.size(); ++a) {
     const auto& rounds = all[random() % all.size()];
     for (std::size_t r = 0; r < rounds.size(); ++r) drawn.push_back(rounds[random() % rounds.size()]);
@@ -46,7 +46,7 @@ double half_bytes_of(const Line& line) { return line.latency_s > 0 ? line.latenc
 
 double SizeSamples::median_s() const {
   std::vector<double> all;
-  for (const auto& rounds : by_allocation) all.insert(all.end(), rounds.begin(), rounds.end());
+  for (const auto& rounds : by_context) all.insert(all.end(), rounds.begin(), rounds.end());
   return median(all);
 }
 

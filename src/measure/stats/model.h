@@ -14,7 +14,7 @@ namespace reductio {
 /// The times at one size.
 struct SizeSamples {
   double bytes = 0;                                ///< read by a call; above 0
-  std::vector<std::vector<double>> by_allocation;  ///< seconds, above 0, of the rounds on each allocation; none empty
+  std::vector<std::vector<double>> by_context;     ///< seconds, above 0, of the rounds on each context; none empty
   double resolution_s = 0;                               ///< the least difference that the clock shows
 
   double median_s() const;  ///< over all rounds
@@ -51,12 +51,12 @@ struct Model {
 
 /// Fitted to the medians of the sizes, of which there are at least fewest_sizes, all different.
 ///
-/// Intervals are percentiles of `resamples` fits to resampled data. For each size, allocations are drawn with
-/// replacement, then rounds within each, because rounds on one allocation share buffer placement. Each median moves by
+/// Intervals are percentiles of `resamples` fits to resampled data. For each size, contexts are drawn with
+/// replacement, then rounds within each, because rounds on one context share buffer placement. Each median moves by
 /// up to half a resolution, because a reading stands for anything that near. So the intervals cover what sampling again
 /// would change. They do not cover the model's own error: largest_residual tells that. Simulated, 95 % intervals hold
-/// the truth in 99 % if rounds are independent. If allocations differ by twice as much as rounds, they hold it in 92 %
-/// with three allocations and 97 % with twelve. A line that does not fit gets none. 0 < confidence < 1.
+/// the truth in 99 % if rounds are independent. If contexts differ by twice as much as rounds, they hold it in 92 %
+/// with three contexts and 97 % with twelve. A line that does not fit gets none. 0 < confidence < 1.
 Model fit_model(std::span<const SizeSamples>, double confidence, int resamples = 1000, std::uint64_t seed = 1);
 
 }  // namespace reductio

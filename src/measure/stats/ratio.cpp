@@ -19,7 +19,7 @@ double resolution_on_log(std::span<const Factor> factors) {
   return width;
 }
 
-ClusteredCentre centre_on_log(std::span<const Factor> factors, double confidence) {
+CentreOfContexts centre_on_log(std::span<const Factor> factors, double confidence) {
   std::vector<ByRound> logs;
   std::vector<double> powers;
   for (const auto& [power, times] : factors) {
@@ -27,8 +27,8 @@ ClusteredCentre centre_on_log(std::span<const Factor> factors, double confidence
     powers.push_back(power);
   }
   std::vector<SeriesByRound> series;
-  for (std::size_t i = 0; i < factors.size(); ++i) series.push_back({&logs[i], factors[i].times->allocations});
-  return clustered_centre(series, powers, confidence);
+  for (std::size_t i = 0; i < factors.size(); ++i) series.push_back({&logs[i], factors[i].times->contexts});
+  return centre_of_contexts(series, powers, confidence);
 }
 
 Ratio ratio_of(double log_value, Interval logs, double resolution) {
@@ -42,21 +42,21 @@ Ratio ratio_of(double log_value, Interval logs, double resolution) {
 
 }  // namespace
 
-std::size_t clusters_for(double confidence) { return 2 * fewest_samples(confidence); }
+std::size_t contexts_for(double confidence) { return 2 * fewest_samples(confidence); }
 
 bool share_a_context(const TimedRounds& a, const TimedRounds& b) {
   const ByRound of_a = logarithms(a.seconds), of_b = logarithms(b.seconds);
-  const SeriesByRound both[] = {{&of_a, a.allocations}, {&of_b, b.allocations}};
-  return !clusters_of(both).means.empty();
+  const SeriesByRound both[] = {{&of_a, a.contexts}, {&of_b, b.contexts}};
+  return !contexts_of(both).means.empty();
 }
 
 Ratio product_of(std::span<const Factor> factors, double confidence) {
-  const ClusteredCentre m = centre_on_log(factors, confidence);
-  Ratio out = ratio_of(m.of_clusters.value, m.of_clusters.interval, resolution_on_log(factors));
-  out.confidence = m.of_clusters.confidence;
-  out.enough = m.of_clusters.enough;
+  const CentreOfContexts m = centre_on_log(factors, confidence);
+  Ratio out = ratio_of(m.of_means.value, m.of_means.interval, resolution_on_log(factors));
+  out.confidence = m.of_means.confidence;
+  out.enough = m.of_means.enough;
   out.rounds = m.rounds;
-  out.clusters = m.clusters;
+  out.contexts = m.contexts;
   return out;
 }
 
@@ -66,8 +66,8 @@ Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double c
 }
 
 Ratio unpaired_ratio(std::span<const Factor> base, std::span<const Factor> variant, double confidence) {
-  const ClusteredCentre of_base = centre_on_log(base, confidence), of_variant = centre_on_log(variant, confidence);
-  const Centre &b = of_base.of_clusters, &v = of_variant.of_clusters;
+  const CentreOfContexts of_base = centre_on_log(base, confidence), of_variant = centre_on_log(variant, confidence);
+  const Centre &b = of_base.of_means, &v = of_variant.of_means;
   const double at = b.value - v.value;
   const Interval logs{at - std::hypot(b.value - b.interval.low, v.interval.high - v.value),
                       at + std::hypot(b.interval.high - b.value, v.value - v.interval.low)};
@@ -75,7 +75,7 @@ Ratio unpaired_ratio(std::span<const Factor> base, std::span<const Factor> varia
   out.confidence = std::min(b.confidence, v.confidence);
   out.enough = b.enough && v.enough;
   out.rounds = std::min(of_base.rounds, of_variant.rounds);
-  out.clusters = std::min(of_base.clusters, of_variant.clusters);
+  out.contexts = std::min(of_base.contexts, of_variant.contexts);
   return out;
 }
 
@@ -114,7 +114,7 @@ Verdict verdict_on(const Ratio& r, double effect) {
 }
 
 std::optional<std::size_t> rounds_to_decide(const Ratio& r, double effect) {
-  if (!r.enough) return std::max(least_clusters, r.rounds + 1);
+  if (!r.enough) return std::max(least_contexts, r.rounds + 1);
   if (r.at_resolution || !(r.value > 0)) return std::nullopt;
   const double at = std::log(r.value), bound = std::log1p(effect);
   const double up = std::log(r.interval.high) - at, down = at - std::log(r.interval.low);

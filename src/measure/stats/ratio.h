@@ -3,13 +3,13 @@
 ///
 /// One rule for variants sampled in the same contexts and for two runs. Each context gives one number for each variant:
 /// the trimmed mean of its log times. The result is the centre of these numbers' differences, with an interval by
-/// signed ranks (statistics.h). The rounds of one context are one cluster: they share buffer placement and drift, so
+/// signed ranks (statistics.h). The rounds of one context count as one, since they share buffer placement and drift:
 /// they hold less information than their number suggests. Variants are paired by context, not by round, because sample
 /// counts differ and few rounds are shared.
 ///
-/// Why these: within a cluster, bimodal calls make medians jump, and host interruptions disturb plain means. Between
-/// clusters, order-statistic intervals are a quarter wider and coarser; Student's t and percentile bootstraps cover
-/// less than they state when a cluster was disturbed. The tests simulate all of them.
+/// Why these: within a context, bimodal calls make medians jump, and host interruptions disturb plain means. Between
+/// contexts, order-statistic intervals are a quarter wider and coarser; Student's t and percentile bootstraps cover
+/// less than they state when a context was disturbed. The tests simulate all of them.
 
 #include <cstddef>
 #include <optional>
@@ -22,17 +22,17 @@
 
 namespace reductio {
 
-/// How many clusters, and so allocations, are wanted where few rows are compared.
-inline constexpr int wanted_clusters = 24;
+/// How many contexts are wanted where few rows are compared.
+inline constexpr int wanted_contexts = 24;
 
-/// The clusters wanted for this confidence: twice the minimum, so that the interval is at most about a sixth wider than
-/// if the spread between clusters were known. 12 for 0.95, 22 for 0.999.
-std::size_t clusters_for(double confidence);
+/// The contexts wanted for this confidence: twice the minimum, so that the interval is at most about a sixth wider than
+/// if the spread between contexts were known. 12 for 0.95, 22 for 0.999.
+std::size_t contexts_for(double confidence);
 
 /// The rounds of one point on a clock.
 struct TimedRounds {
   ByRound seconds;               ///< nothing in rounds in which it took no part, or that were voided
-  std::vector<int> allocations;  ///< of each round
+  std::vector<int> contexts;     ///< of each round
   double resolution_s = 0;             ///< the least difference that the clock shows
 };
 
@@ -41,10 +41,10 @@ struct Ratio {
   double value = 1;
   Interval interval{1, 1};
   double confidence = 0;   ///< of this interval alone (see Centre); unpaired: of that of either side, the lesser
-  bool enough = false;     ///< false: too few clusters for the confidence asked for, the interval is min..max of them
+  bool enough = false;     ///< false: too few contexts for the confidence asked for, the interval is min..max of them
   bool at_resolution = false;    ///< the clock's resolution decides the width: more rounds would not narrow it
   std::size_t rounds = 0;  ///< in the contexts that count, of the one that has fewer
-  std::size_t clusters = 0;  ///< likewise
+  std::size_t contexts = 0;  ///< likewise
 };
 
 /// One factor of a product of powers of times.
@@ -66,7 +66,7 @@ Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double c
 /// Of two series that were not sampled together, each with its own centre. Their errors are independent, so the
 /// interval's ends lie at the root of the sum of squares of theirs (MOVER: Zou and Donner, Statistics in Medicine 27,
 /// 2008). What changed between the runs is in the ratio but not in the interval, unless it also varies between
-/// clusters. Either side may be a product, such as a time over another time sampled beside it.
+/// contexts. Either side may be a product, such as a time over another time sampled beside it.
 Ratio unpaired_ratio(std::span<const Factor> base, std::span<const Factor> variant, double confidence);
 Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
 
@@ -88,7 +88,7 @@ std::string_view name(Verdict);  ///< "FASTER", ...
 /// Against the smallest effect d > 0 that matters: 0.01 for 1 %.
 Verdict verdict_on(const Ratio&, double effect);
 
-/// An estimate of the rounds that would decide, often too low: more rounds bring no more allocations, so if those
+/// An estimate of the rounds that would decide, often too low: more rounds bring no more contexts, so if those
 /// differ, the interval narrows less than by the root of the rounds. The ratio is an estimate, too. Nothing if a
 /// million rounds would not decide: the ratio lies on a boundary, or the clock's resolution is too coarse.
 std::optional<std::size_t> rounds_to_decide(const Ratio&, double effect);

@@ -88,7 +88,7 @@ Centre centre_of(std::span<const double> values, double confidence) {
   double covered = 1 - 2 * p[0];
   while (2 * (k + 1) <= means.size() && covered - 2 * p[k] >= confidence) covered -= 2 * p[k++];
   Centre out{median(means), {means[k - 1], means[means.size() - k]}, std::max(covered, 0.0), covered >= confidence};
-  if (!out.enough && n >= least_clusters) {
+  if (!out.enough && n >= least_contexts) {
     const double stretch = students_t(n, confidence) / students_t(n, covered);
     out.interval = {out.value - stretch * (out.value - s.front()), out.value + stretch * (s.back() - out.value)};
     out.confidence = confidence;

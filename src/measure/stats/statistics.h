@@ -23,8 +23,8 @@ double quantile(std::span<const double> samples, double p);
 /// `samples` must not be empty.
 double trimmed_mean(std::span<const double> samples);
 
-/// With fewer clusters than this their range covers less than 95 %.
-inline constexpr std::size_t least_clusters = 6;
+/// With fewer contexts than this their range covers less than 95 %.
+inline constexpr std::size_t least_contexts = 6;
 
 /// A centre: the point that values are symmetric about.
 struct Centre {
@@ -38,7 +38,7 @@ struct Centre {
 /// The centre of independent values that are symmetric about it, whatever their distribution: the Hodges-Lehmann
 /// estimate (Ann. Math. Stat. 34, 1963), the median of the means of all pairs, each value with itself included. The
 /// interval is the narrowest pair of these means, equally far from either end, that Wilcoxon's signed-rank test does
-/// not reject. If that takes more values than there are, but there are least_clusters, the range of the values is
+/// not reject. If that takes more values than there are, but there are least_contexts, the range of the values is
 /// stretched about the estimate as Student's t stretches with confidence. `values` must not be empty; 0 < confidence <
 /// 1.
 Centre centre_of(std::span<const double> values, double confidence);

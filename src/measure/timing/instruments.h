@@ -25,7 +25,7 @@ struct Instruments {
   std::unique_ptr<HarnessCalls> harness_calls;
   std::unique_ptr<DeviceMonitor> monitor;
   /// Opens the device in this process, until it ends, and replaces these instruments by its own. The process of each
-  /// pass calls it, their parent never does. Empty: the device is open here.
+  /// context calls it, their parent never does. Empty: the device is open here.
   std::function<Backend*(Instruments&)> open = {};
   Seen seen = {};
 };

@@ -21,7 +21,7 @@ class Sampled(Selected, total=False):
     order_seed: int
     min_samples: int
     max_samples: int
-    allocations: int
+    contexts: int
     timeout: float
     confidence: float
 

@@ -113,7 +113,7 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
                 returns the function that is called; what it allocates lives as long as that
     consumes_input  True: it overwrites x, which is restored before each call
     workspace   bytes of memory, or a function of the problem that returns them; with prepared=True. `problem.workspace`
-                is then an array of so many i8, whose place is drawn anew for each allocation, as those of x and out are
+                is then an array of so many i8, whose place is drawn anew in each context, as those of x and out are
     longest_chain   of a problem: the most additions that an element passes through, which sets the rounding error that
                     is tolerated; by default n
 
@@ -445,7 +445,7 @@ def _missing(v: Variant) -> str:
         except BaseException as error:
             return f"needs the Python package {package}, which cannot be imported: {type(error).__name__}: {error}"
         if _arrays.cuda_has_started():
-            return f"needs the Python package {package}, whose import starts CUDA, so that passes cannot be forked"
+            return f"needs the Python package {package}, whose import starts CUDA, so that contexts cannot be forked"
     lacking = _arrays.library_of(v.arrays, v.device == "gpu").lacks()
     if lacking:
         return lacking
@@ -455,7 +455,7 @@ def _missing(v: Variant) -> str:
         except BaseException as error:
             return f"cannot be prepared: {type(error).__name__}: {error}"
         if _arrays.cuda_has_started():
-            return f"cannot be used: {os.path.basename(v.file)} starts CUDA, so that passes cannot be forked"
+            return f"cannot be used: {os.path.basename(v.file)} starts CUDA, so that contexts cannot be forked"
     return ""
 
 
@@ -562,7 +562,7 @@ def run_file(file: str) -> None:
     finally:
         _loading.pop()
     if _arrays.cuda_has_started():
-        raise Error("it starts CUDA while it is loaded, so that passes cannot be forked; use CUDA within functions alone")
+        raise Error("it starts CUDA while it is loaded, so that contexts cannot be forked; use CUDA within functions alone")
     add_to_program(v for id, v in _registered.items() if before.get(id) is not v)
 
 

@@ -27,10 +27,10 @@ namespace {
 
 using namespace scripted;
 
-/// Rules that give each point of a comparison so many rounds on each of 24 allocations.
+/// Rules that give each point of a comparison so many rounds on each of 24 contexts.
 SamplingRules rounds_each(int each) {
   SamplingRules rules = compare_rules();
-  rules.min_samples = rules.max_samples = each * wanted_clusters;
+  rules.min_samples = rules.max_samples = each * wanted_contexts;
   return rules;
 }
 
@@ -59,22 +59,22 @@ TEST(MeasureCompare, EveryRoundHoldsAllAndTheDearestDecidesTheirNumber) {
   ASSERT_EQ(out.seconds.size(), 2u);
   EXPECT_EQ(out.rows[0].n_samples, 49u);  // a second's worth of the dear one
   EXPECT_EQ(out.rows[1].n_samples, 49u);
-  ASSERT_EQ(out.allocations.size(), out.seconds[0].size());
+  ASSERT_EQ(out.contexts.size(), out.seconds[0].size());
   for (const auto& s : out.seconds)
     for (const auto& one : s) EXPECT_TRUE(one);
-  EXPECT_EQ(std::set<int>(out.allocations.begin(), out.allocations.end()).size(), 24u);
-  EXPECT_TRUE(std::is_sorted(out.allocations.begin(), out.allocations.end()));
+  EXPECT_EQ(std::set<int>(out.contexts.begin(), out.contexts.end()).size(), 24u);
+  EXPECT_TRUE(std::is_sorted(out.contexts.begin(), out.contexts.end()));
   for (const auto& asked : script.clock().asked)
     EXPECT_NE(asked.id, floor_id);  // harness calls are sampled by experiments
 }
 
 TEST(MeasureCompare, TheMoreConfidenceEachIntervalNeedsTheMoreAllocationsAreTaken) {
-  EXPECT_EQ(compare_rules().allocations, wanted_clusters);
-  EXPECT_EQ(compare_rules(confidence_of_each(0.95, 40)).allocations, wanted_clusters);
+  EXPECT_EQ(compare_rules().contexts, wanted_contexts);
+  EXPECT_EQ(compare_rules(confidence_of_each(0.95, 40)).contexts, wanted_contexts);
   const double of_many = confidence_of_each(0.95, 1000);
-  EXPECT_EQ(compare_rules(of_many).allocations, static_cast<int>(clusters_for(of_many)));
-  EXPECT_GT(compare_rules(of_many).allocations, wanted_clusters);
-  EXPECT_EQ(compare_rules(of_many).min_samples, compare_rules(of_many).allocations);
+  EXPECT_EQ(compare_rules(of_many).contexts, static_cast<int>(contexts_for(of_many)));
+  EXPECT_GT(compare_rules(of_many).contexts, wanted_contexts);
+  EXPECT_EQ(compare_rules(of_many).min_samples, compare_rules(of_many).contexts);
 }
 
 TEST(MeasureCompare, WhatContextsDifferByHidesAnEffectThatMoreOfThemTell) {
@@ -82,24 +82,24 @@ TEST(MeasureCompare, WhatContextsDifferByHidesAnEffectThatMoreOfThemTell) {
   // As measured on an H200 at 2^16: 1 % planted, and a ratio that differs by 1.5 % from context to context.
   const Variant a = variant("a", 1), b = variant("b", 2);
   std::mt19937_64 random(11);
-  const auto told = [&](int allocations) {
+  const auto told = [&](int contexts) {
     int count = 0;
     for (int i = 0; i < 50; ++i) {
       double shift = 1;
       Scripted script([&](std::size_t id, std::size_t) {
         return 1e-5 * (id == 2 ? 1.01 * shift : 1) * std::normal_distribution(1.0, 0.01)(random);
       });
-      script.device().each_pass = [&] { shift = std::lognormal_distribution(0.0, 0.015)(random); };
+      script.device().each_context = [&] { shift = std::lognormal_distribution(0.0, 0.015)(random); };
       SamplingRules rules = compare_rules();
-      rules.allocations = allocations;
-      rules.min_samples = rules.max_samples = 8 * allocations;
+      rules.contexts = contexts;
+      rules.min_samples = rules.max_samples = 8 * contexts;
       const GroupOutcome out = measure(script, {point(a, 100), point(b, 100)}, rules);
       const Comparison c = compare_all(measured_in(out));
       count += verdict_on(*c.rows.at(0).ratio, 0.003) == Verdict::slower;
     }
     return count;
   };
-  EXPECT_LT(told(wanted_clusters), 40);
+  EXPECT_LT(told(wanted_contexts), 40);
   EXPECT_GE(told(96), 45);
 }
 
@@ -132,7 +132,7 @@ TEST(MeasureCompare, SamplesHandedOutAreThoseOfTheRows) {
   for (const RawSample& sample : samples) {
     const std::size_t who = sample.point.variant == "a" ? 0 : 1, round = static_cast<std::size_t>(sample.round);
     EXPECT_EQ(*sample.time_s, *out.seconds[who][round]);
-    EXPECT_EQ(sample.allocation, out.allocations[round]);
+    EXPECT_EQ(sample.context, out.contexts[round]);
   }
 }
 
@@ -277,7 +277,7 @@ TEST(MeasureCompare, LookingUntilItIsDecidedErrsNoMoreOftenThanLookingOnce) {
     TimedRounds rounds;
     for (int context = 0; context < 80; ++context) {
       rounds.seconds.push_back(seconds * std::lognormal_distribution(0.0, 0.01)(random));
-      rounds.allocations.push_back(context);
+      rounds.contexts.push_back(context);
     }
     return rounds;
   };
@@ -285,7 +285,7 @@ TEST(MeasureCompare, LookingUntilItIsDecidedErrsNoMoreOftenThanLookingOnce) {
   const auto decided = [&](int contexts, int looks) {
     Measured first = now;
     first.rounds.seconds.resize(static_cast<std::size_t>(contexts));
-    first.rounds.allocations.resize(static_cast<std::size_t>(contexts));
+    first.rounds.contexts.resize(static_cast<std::size_t>(contexts));
     const Pair pair{&base, &first};
     return compare(std::vector{pair}, true, 0.95, 0.01, false, looks).count(Verdict::undecided) == 0;
   };
@@ -310,24 +310,24 @@ TEST(MeasureCompare, AMeasurementEndsAfterTheAllocationThatIsSaidToBeEnough) {
   const Variant a = variant("a", 1), b = variant("b", 2);
   Scripted script([](std::size_t id, std::size_t) { return 1e-5 * static_cast<double>(id); });
   int contexts = 0;
-  script.device().each_pass = [&] { ++contexts; };
+  script.device().each_context = [&] { ++contexts; };
   const auto backend = open_scripted(script);
   SamplingRules rules = compare_rules();
-  rules.allocations = 80;
+  rules.contexts = 80;
   rules.min_samples = rules.max_samples = 160;
   Sampler sampler({backend.get(), script, rules, 1});
   const std::vector<Point> points{point(a, 100), point(b, 100)};
   const std::vector<const Point*> group{&points[0], &points[1]};
   std::vector<int> asked;
   std::vector<double> ratios;
-  const auto enough = [&](int allocations, const SoFar& so_far) {
-    asked.push_back(allocations);
-    if (allocations % 20) return false;
+  const auto enough = [&](int contexts, const SoFar& so_far) {
+    asked.push_back(contexts);
+    if (contexts % 20) return false;
     const std::vector<GroupOutcome> outcomes = so_far();
     const Comparison c = compare_all(measured_in(outcomes.at(0)));
-    EXPECT_EQ(c.rows[0].ratio->clusters, static_cast<std::size_t>(allocations));
-    EXPECT_EQ(c.rows[0].ratio->rounds, 2 * static_cast<std::size_t>(allocations));
-    return allocations == 40;
+    EXPECT_EQ(c.rows[0].ratio->contexts, static_cast<std::size_t>(contexts));
+    EXPECT_EQ(c.rows[0].ratio->rounds, 2 * static_cast<std::size_t>(contexts));
+    return contexts == 40;
   };
   const Measurement measured = sampler.measure({&group, 1}, {.abandon = [] { return false; }, .enough = enough});
   EXPECT_EQ(contexts, 40);
@@ -336,7 +336,7 @@ TEST(MeasureCompare, AMeasurementEndsAfterTheAllocationThatIsSaidToBeEnough) {
   for (const Row& row : out.rows) EXPECT_EQ(row.n_samples, 80u);
   const Comparison c = compare_all(measured_in(out));
   EXPECT_EQ(c.rows[0].verdict, Verdict::slower);
-  EXPECT_EQ(c.rows[0].ratio->clusters, 40u);
+  EXPECT_EQ(c.rows[0].ratio->contexts, 40u);
   EXPECT_EQ(samples_in("the samples", parse_csv(csv_record(sample_columns()) + out.samples_csv).records).size(), 160u);
 }
 
@@ -365,7 +365,7 @@ TEST(MeasureCompare, StoredFoldersGiveBackTheirSamples) {
     std::vector<double> s;
     for (const auto& x : m.rounds.seconds) s.push_back(*x);
     EXPECT_EQ(std::to_string(median(s)), std::to_string(std::stod(m.at("time_median_s"))));
-    EXPECT_EQ(std::set<int>(m.rounds.allocations.begin(), m.rounds.allocations.end()).size(), 12u);
+    EXPECT_EQ(std::set<int>(m.rounds.contexts.begin(), m.rounds.contexts.end()).size(), 12u);
   }
   const auto pairs = match(then, now, false);
   ASSERT_EQ(pairs.size(), 4u);
@@ -586,7 +586,7 @@ TEST(MeasureSelftest, WhatIsPlantedIsToldBesideAnotherKernelFromOtherContexts) {
   Scripted script([&](std::size_t id, std::size_t) {
     return (id == 2 ? 1.5e-4 : 1e-4) * shift * std::normal_distribution(1.0, 0.002)(random);
   });
-  script.device().each_pass = [&] { shift = std::normal_distribution(1.0, 0.1)(random); };
+  script.device().each_context = [&] { shift = std::normal_distribution(1.0, 0.1)(random); };
   SelftestPlan plan = plan_for(a, 1);
   plan.other = &b;
   for (const PlantedEffect& p : run_selftest(script, plan).planted) {
@@ -627,7 +627,7 @@ SelftestReport beside_one_that_scatters_by(double deviation) {
   Scripted script([&](std::size_t id, std::size_t) {
     return 1e-4 * (id == 1 ? shift : 1) * std::normal_distribution(1.0, 0.002)(random);
   });
-  script.device().each_pass = [&] { shift = std::lognormal_distribution(0.0, deviation)(random); };
+  script.device().each_context = [&] { shift = std::lognormal_distribution(0.0, deviation)(random); };
   SelftestPlan plan = plan_for(a, 1);
   plan.other = &b;
   return run_selftest(script, plan);
@@ -679,7 +679,7 @@ TEST(MeasureSelftest, HoweverWideTheIntervalsBesideAnotherKernelAreItSeldomFails
       for (int context = 0; context < 24; ++context)
         for (TimedRounds* rounds : {&base, &rest}) {
           rounds->seconds.push_back(std::lognormal_distribution(0.0, deviation)(random));
-          rounds->allocations.push_back(context);
+          rounds->contexts.push_back(context);
         }
       slowed = rest;
       for (auto& s : slowed.seconds) *s *= 1.05;
@@ -805,7 +805,7 @@ TEST(MeasureSelftest, ComparisonsOfSeparateContextsSeeWhatContextsDifferBy) {
   double shift = 1;
   Scripted script(
       [&](std::size_t, std::size_t) { return 1e-4 * shift * std::normal_distribution(1.0, 0.002)(random); });
-  script.device().each_pass = [&] { shift = std::normal_distribution(1.0, 0.02)(random); };
+  script.device().each_context = [&] { shift = std::normal_distribution(1.0, 0.02)(random); };
   SelftestPlan plan = plan_for(a, 60);
   plan.planted.clear();
   const SelftestReport report = run_selftest(script, plan);

@@ -28,7 +28,7 @@ StoredResults folder(std::vector<StoredRow> rows) {
   return out;
 }
 
-TimedRounds rounds(const StoredRow& row) { return {row.seconds, row.allocations, 1e-9}; }
+TimedRounds rounds(const StoredRow& row) { return {row.seconds, row.contexts, 1e-9}; }
 
 /// A list of one group, with these contrasts and whatever else the group has.
 std::string list(const std::string& contrasts, const std::string& more = R"("timing_mode": "device", "n": [1024])") {
@@ -70,7 +70,7 @@ TEST(MeasureContrasts, APairIsASpeedupAndOnePointATime) {
   EXPECT_LT(wanted.interval.high / wanted.interval.low, 1.01) << "what contexts have in common is in neither";
   EXPECT_EQ(gain["verdict"], "FASTER");
   EXPECT_EQ(gain["enough"], "yes");
-  EXPECT_EQ(gain["clusters"], "12");
+  EXPECT_EQ(gain["contexts"], "12");
   EXPECT_EQ(gain["experiment"], "levels");
   EXPECT_EQ(gain["reason"], "");
   auto time = found.at("time 1024");
@@ -158,7 +158,7 @@ TEST(MeasureContrasts, TimesOfDifferentRunsMakeNoRatioAndFewContextsNoInterval) 
   StoredRow few_a = a, few_b = b;
   for (StoredRow* row : {&few_a, &few_b}) {
     row->seconds.resize(3 * each);
-    row->allocations.resize(3 * each);
+    row->contexts.resize(3 * each);
   }
   auto few = summarized(pair, folder({few_a, few_b})).at("x 1024");
   EXPECT_EQ(few["enough"], "no");

@@ -102,24 +102,24 @@ TEST(MeasurePlan, RoundsOfAPointAreDistinctSpreadAndMeetEveryAllocation) {
       EXPECT_GE(r.front(), 0);
       EXPECT_LT(r.back(), rounds);
       if (samples < 3 || rounds < 3) continue;
-      std::set<int> allocations;
-      for (const int one : r) allocations.insert(allocation_of(one, rounds, 3));
-      EXPECT_EQ(allocations.size(), 3u) << samples << " of " << rounds;
+      std::set<int> contexts;
+      for (const int one : r) contexts.insert(context_of(one, rounds, 3));
+      EXPECT_EQ(contexts.size(), 3u) << samples << " of " << rounds;
     }
 }
 
 TEST(MeasurePlan, WhoHasFewerSamplesSharesAllItsRoundsWithWhoHasMore) {
-  for (const auto& [rounds, allocations] : {std::pair{96, 24}, {96, 1}, {44, 24}, {25, 24}, {7, 7}, {100, 12}}) {
+  for (const auto& [rounds, contexts] : {std::pair{96, 24}, {96, 1}, {44, 24}, {25, 24}, {7, 7}, {100, 12}}) {
     std::vector<int> fewer;
     for (int samples = 1; samples <= rounds; ++samples) {
-      const auto r = rounds_of(samples, rounds, allocations);
+      const auto r = rounds_of(samples, rounds, contexts);
       EXPECT_TRUE(std::includes(r.begin(), r.end(), fewer.begin(), fewer.end())) << samples << " of " << rounds;
       fewer = r;
-      std::vector<int> share(static_cast<std::size_t>(allocations));
-      for (const int one : r) ++share[static_cast<std::size_t>(allocation_of(one, rounds, allocations))];
-      const auto least = std::min(samples / allocations, rounds / allocations);
+      std::vector<int> share(static_cast<std::size_t>(contexts));
+      for (const int one : r) ++share[static_cast<std::size_t>(context_of(one, rounds, contexts))];
+      const auto least = std::min(samples / contexts, rounds / contexts);
       EXPECT_GE(*std::min_element(share.begin(), share.end()), least) << samples << " of " << rounds;
-      EXPECT_LE(*std::max_element(share.begin(), share.end()), samples / allocations + 1) << samples;
+      EXPECT_LE(*std::max_element(share.begin(), share.end()), samples / contexts + 1) << samples;
     }
     EXPECT_EQ(fewer.size(), static_cast<std::size_t>(rounds));
   }

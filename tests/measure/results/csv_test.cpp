@@ -13,6 +13,8 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "measure/results/provenance.h"
+#include "measure/results/sha256.h"
 #include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 
@@ -122,6 +124,33 @@ TEST(MeasureCsv, GzipMembersReadBackAndACutOneIsLeftOut) {
   EXPECT_EQ(gunzip("not gzip"), "");
 }
 
+TEST(MeasureCsv, Sha256IsTheOneOfTheStandardHoweverTheTextComes) {
+  const auto hex = [](const std::string& text, std::size_t step) {
+    Sha256 hash;
+    for (std::size_t at = 0; at < text.size(); at += step) hash.add(std::string_view(text).substr(at, step));
+    return hash.hex();
+  };
+  const std::pair<std::string, const char*> known[] = {
+      {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+      {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+      {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+      {std::string(1'000'000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"}};
+  for (const auto& [text, sha256] : known)
+    for (const std::size_t step : {std::size_t{1} << 20, std::size_t{63}, std::size_t{64}, std::size_t{200}})
+      EXPECT_EQ(hex(text, step), sha256) << text.substr(0, 60) << " in steps of " << step;
+}
+
+TEST(MeasureCsv, TheHashOfARunIsOfItsLinesAlone) {
+  const std::string header = "a,run_id,b\n", one = "1,x,2\n", other = "3,y,\"4,x\"\n";
+  const auto hash = [](const std::string& text) { return hash_of_run(text, "x"); };
+  EXPECT_TRUE(hash(header + one));
+  EXPECT_EQ(hash(header + one), hash(header + other + one));
+  EXPECT_NE(hash(header + one), hash(header + one + one));
+  EXPECT_NE(hash(header + one), hash("a,run_id,c\n" + one));
+  EXPECT_EQ(hash("a,b\n1,x\n"), std::nullopt) << "no column run_id";
+}
+
 TEST(MeasureCsv, ColumnsAreThePublishedOnes) {
   std::string text;
   for (const auto& c : columns()) text += (text.empty() ? "" : ", ") + c;
@@ -129,7 +158,8 @@ TEST(MeasureCsv, ColumnsAreThePublishedOnes) {
       text,
       "schema_version, run_id, timestamp_utc, experiment, machine, device, variant, operation, element_type, "
       "accumulator_type, n, offset_elements, dataset, seed, block_threads, grid_blocks, settings, timing_mode, "
-      "cache_state, caller, context, n_samples, n_rejected, timer_resolution_s, time_median_s, time_ci_low_s, "
+      "cache_state, caller, shape_rows, shape_columns, pitch_elements, segments, gpus, data_scale, "
+      "n_samples, n_rejected, timer_resolution_s, time_median_s, time_ci_low_s, "
       "time_ci_high_s, time_min_s, time_p95_s, device_part_median_s, device_part_ci_low_s, device_part_ci_high_s, "
       "cycles_median, read_time_s, launch_floor_s, polled_launch_floor_s, bytes, bandwidth_bytes_per_s, "
       "share_of_read_ceiling, speedup_reference, speedup, speedup_ci_low, speedup_ci_high, speedup_enough, "
@@ -149,7 +179,7 @@ TEST(MeasureCsv, ARowsCellsMatchItsColumnsAndItsKeyReadsBack) {
   const auto at = [&](std::string_view name) {
     return fields[std::find(columns().begin(), columns().end(), name) - columns().begin()];
   };
-  EXPECT_EQ(at("schema_version"), "2");
+  EXPECT_EQ(at("schema_version"), "3");
   EXPECT_EQ(at("settings"), "block=32;finish=y");
   EXPECT_EQ(at("bytes"), "4000");
   EXPECT_EQ(at("time_median_s"), "2e-06");

@@ -34,7 +34,9 @@ Row full_row() {
   r.point.dataset = "ones";
   r.point.seed = 18446744073709551615u;
   r.point.caller = "first";
-  r.point.context = "7";
+  r.point.shape = {.rows = 31, .columns = 37, .pitch_elements = 41, .segments = 43};
+  r.point.gpus = 2;
+  r.point.data_scale = 0.125;
   r.grid_blocks = 5000000000u;
   r.block_threads = 64;
   r.n_samples = 48;
@@ -73,8 +75,14 @@ Row full_row() {
 }
 
 RawSample full_sample() {
-  return {.run_id = "run", .point = full_row().point, .round = 7, .allocation = 5,
-          .time_s = 1e-6, .device_part_s = 2e-6, .cycles = 3.5, .voided = true};
+  return {.run_id = "run",
+          .point = full_row().point,
+          .round = 7,
+          .context = 5,
+          .time_s = 1e-6,
+          .device_part_s = 2e-6,
+          .cycles = 3.5,
+          .voided = true};
 }
 
 TEST(MeasureSchema, EveryColumnOfARowIsWrittenAndReadBack) {
@@ -178,7 +186,7 @@ TEST(MeasureSchema, ListsThatDoNotFitTogetherAreToldByTheirColumns) {
     EXPECT_EQ(told("time_s", "1e-6 " + std::string(bad) + " 3e-6"),
               "f:3: time_s is '" + std::string(bad) + "', not a finite number of 0 or more; mend or remove it");
   EXPECT_EQ(told("time_s", "1e-6 0 3e-6"), "") << "a clock that saw no time pass";
-  EXPECT_EQ(told("allocation", "0 -1 2"), "f:3: allocation is '-1', not a whole number; mend or remove it");
+  EXPECT_EQ(told("context", "0 -1 2"), "f:3: context is '-1', not a whole number; mend or remove it");
   EXPECT_EQ(told("round", "0  2"), "f:3: round is '', not a whole number; mend or remove it");
   EXPECT_EQ(told("round", ""), "f:3: round is '', not a whole number; mend or remove it");
   EXPECT_EQ(told("time_s", ""), "") << "what all samples lack needs no separators";
@@ -204,7 +212,8 @@ TEST(MeasureSchema, ColumnsMayStandInAnyOrderBesideOthersAndOptionalOnesBeAbsent
       EXPECT_EQ(error_of([&] { RecordReader<Row>("f", {fewer_names, fewer}); }),
                 "f lacks the column '" + column.name + "'; measure again with this program");
   }
-  EXPECT_EQ(optional, 11u) << "caller, context, the polled floor, the speedup's five, and three of errors and results";
+  EXPECT_EQ(optional, 16u) << "caller, the shape's four, GPUs, the scale, the polled floor, the speedup's five, and "
+                              "three of errors and results";
 }
 
 TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
@@ -256,7 +265,9 @@ TEST(MeasureSchema, EveryColumnOfThePointIsInItsKey) {
         differs([](PointKey& p) { p.offset_elements = 1; }), differs([](PointKey& p) { p.dataset = "x"; }),
         differs([](PointKey& p) { p.timing_mode = TimingMode::graph; }), differs([](PointKey& p) { p.caller = "x"; }),
         differs([](PointKey& p) { p.cache_state = CacheState::cold_clean; }),
-        differs([](PointKey& p) { p.context = "x"; })})
+        differs([](PointKey& p) { p.shape.rows = 2; }), differs([](PointKey& p) { p.shape.columns = 2; }),
+        differs([](PointKey& p) { p.shape.pitch_elements = 2; }), differs([](PointKey& p) { p.shape.segments = 2; }),
+        differs([](PointKey& p) { p.gpus = 2; }), differs([](PointKey& p) { p.data_scale = 2; })})
     EXPECT_NE(group_key(other), group_key(full_row().point));
   EXPECT_EQ(keys.size(), 1 + columns_of<PointKey>().size());
 }

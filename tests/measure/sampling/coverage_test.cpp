@@ -1,5 +1,5 @@
 /// How often a row's 95 % interval holds what it is an interval of: simulated through the real sampler, so
-/// with the pilot, the rule that takes the number of samples from it, and several allocations. docs/measuring.md tells
+/// with the pilot, the rule that takes the number of samples from it, and several contexts. docs/measuring.md tells
 /// users the numbers; this file makes them and checks that the document holds just these.
 
 #include <gtest/gtest.h>
@@ -44,8 +44,8 @@ class PortableRandom {
 struct Run {
   PortableRandom& random;
   int sample;             ///< 0 is a pilot, which is thrown away
-  int allocation;
-  std::map<int, double> shifts;  ///< of each allocation
+  int context;
+  std::map<int, double> shifts;  ///< of each context
   double state = 0;       ///< what one sample leaves to the next
 };
 
@@ -56,7 +56,7 @@ struct Distribution {
   /// Where none is said, what the row's time is on average, of all repeats.
   std::function<double(int samples)> truth;
   /// Whether the interval holds what it says: samples are independent of each other and of the pilots and all of one
-  /// distribution, or depend on each other by their allocation only.
+  /// distribution, or depend on each other by their context only.
   bool kept = true;
   double resolution = 1e-3;
 };
@@ -77,8 +77,10 @@ std::vector<Distribution> distributions() {
   const auto drifting = [](Run& r) { return 10 * (1 + 0.01 * r.sample) + 0.1 * r.random.normal(); };
   return {
       {"normal, standard deviation 20 %", "the centre", [](Run& r) { return 10 + 2 * r.random.normal(); }, {}},
-      {"bimodal: 8 us in 40 %, else 12 us", "the centre",
-       [](Run& r) { return (r.random.uniform() < 0.4 ? 8 : 12) + 0.1 * r.random.normal(); }, {}},
+      {"bimodal: 8 us in 40 %, else 12 us",
+       "the centre",
+       [](Run& r) { return (r.random.uniform() < 0.4 ? 8 : 12) + 0.1 * r.random.normal(); },
+       {}},
       {"heavy-tailed: Pareto, without a mean", "the centre", [](Run& r) { return 5 / r.random.uniform(); }, {}},
       {"constant", "the time", [](Run&) { return 10.0; }, always(10)},
       {"constant, by a clock whose resolution is a tenth of it", "the true time",
@@ -93,9 +95,9 @@ std::vector<Distribution> distributions() {
          return 10 + 0.2 * r.state;
        },
        always(10), false},
-      {"shifted by 1 % with each allocation, noise 0.3 %", "the centre over all allocations",
+      {"shifted by 1 % with each context, noise 0.3 %", "the centre over all contexts",
        [](Run& r) {
-         const auto [shift, unused] = r.shifts.try_emplace(r.allocation, 0.1 * r.random.normal());
+         const auto [shift, unused] = r.shifts.try_emplace(r.context, 0.1 * r.random.normal());
          return 10 + shift->second + 0.03 * r.random.normal();
        },
        always(10)},
@@ -115,7 +117,7 @@ struct Coverage {
 Coverage simulate(const Distribution& d, double confidence = 0.95) {
   PortableRandom random(1);
   Run run{random, 0, 0, {}};
-  int of_pilots = 0;  // the allocation that they are made on
+  int of_pilots = 0;  // the context that they are made on
   Scripted script([&](std::size_t id, std::size_t) {
     if (id != 1) return 1e-6;
     return 1e-6 * d.draw(run);
@@ -123,7 +125,7 @@ Coverage simulate(const Distribution& d, double confidence = 0.95) {
   script.clock().resolution = 1e-6 * d.resolution;
   script.clock().overhead_s = 0;
   script.clock().before_sample = [&](const Call& c) {
-    if (c.info.grid_blocks == 1 && run.allocation != of_pilots) ++run.sample;
+    if (c.info.grid_blocks == 1 && run.context != of_pilots) ++run.sample;
   };
   // 30 samples of 10 us, more where the pilots were faster and fewer where they were slower. No call is slow here.
   const SamplingRules rules{.min_samples = 7, .max_samples = 48, .time_budget_s = 300e-6, .slow_s = 1e9, .full = true,
@@ -133,7 +135,7 @@ Coverage simulate(const Distribution& d, double confidence = 0.95) {
   Variant v = variant("a", 1);
   Prepare& prepare = v.prepare[static_cast<int>(DeviceKind::cpu)];
   prepare = [&run, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
-    ++run.allocation;  // a plan for each
+    ++run.context;  // a plan for each
     return made(p, s, d);
   };
   const Point p = point(v, 1);
@@ -145,7 +147,7 @@ Coverage simulate(const Distribution& d, double confidence = 0.95) {
   double sum = 0;  // of logarithms
   for (int i = 0; i < repeats; ++i) {
     run.sample = 0;
-    of_pilots = run.allocation + 1;
+    of_pilots = run.context + 1;
     run.shifts.clear();
     script.clock().asked.clear();
     const GroupOutcome outcome = scripted::measure(sampler, {&p});

@@ -32,16 +32,16 @@ PointKey key(std::string variant, DeviceKind device = DeviceKind::cuda) {
   return k;
 }
 
-/// `points` and `harness_calls` sampled in each of `rounds` rounds on as many allocations as are said. `seconds` of a
+/// `points` and `harness_calls` sampled in each of `rounds` rounds on as many contexts as are said. `seconds` of a
 /// call, by its index, in a round.
 GroupSamples sampled(const std::vector<std::string>& points, std::vector<std::string> harness_calls, int rounds,
-                     int allocations, const std::function<double(std::size_t call, int round)>& seconds) {
+                     int contexts, const std::function<double(std::size_t call, int round)>& seconds) {
   GroupSamples g;
   for (const auto& variant : points) g.points.emplace_back().row.point = key(variant);
   g.harness_calls = std::move(harness_calls);
   g.resolution_s = 1e-9;
   for (int r = 0; r < rounds; ++r) {
-    g.allocations.push_back(allocation_of(r, rounds, allocations));
+    g.contexts.push_back(context_of(r, rounds, contexts));
     TakenRound& t = g.rounds.emplace_back();
     t.round = r;
     for (std::size_t call = 0; call < g.points.size() + g.harness_calls.size(); ++call)
@@ -78,8 +78,7 @@ TEST(MeasureSummarise, TheCallsOfAGraphShareTheResolutionOfItsTime) {
 TEST(MeasureSummarise, ARowWithoutASpeedupForWantOfCommonContextsSaysSo) {
   GroupSamples g = sampled({"cub/sum", "b"}, {}, 48, 12, [](std::size_t, int) { return 4e-6; });
   g.points[0].is_reference = true;
-  for (TakenRound& r : g.rounds)
-    r.samples.erase(r.samples.begin() + g.allocations[static_cast<std::size_t>(r.round)] % 2);
+  for (TakenRound& r : g.rounds) r.samples.erase(r.samples.begin() + g.contexts[static_cast<std::size_t>(r.round)] % 2);
   const GroupOutcome out = summarise(g, {}, "run");
   EXPECT_EQ(out.rows[1].status, Status::ok);
   EXPECT_FALSE(out.rows[1].speedup);
@@ -112,7 +111,7 @@ TEST(MeasureSummarise, RowsHoldWhatTheirSamplesSayAndWhatTheHarnessCallsSay) {
     EXPECT_NEAR(*row.share_of_read_ceiling, 2e-6 / truth, 0.01);
     EXPECT_EQ(values(out.seconds[i]).size(), 48u);
   }
-  EXPECT_EQ(out.allocations, g.allocations);
+  EXPECT_EQ(out.contexts, g.contexts);
   EXPECT_FALSE(out.throttled_hz);
   // Each sample once, with the harness calls' own names.
   std::map<std::string, int> count;
@@ -181,11 +180,11 @@ TEST(MeasureSummarise, ThrottledInEveryRoundIsAFailedRow) {
 
 TEST(MeasureSummarise, AllocationsThatWereRefusedAreToldAndWhereAllWereTheRowIsRefused) {
   GroupSamples g = sampled({"a"}, {}, 48, 12, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
-  g.points[0].allocations_refused = 2;
+  g.points[0].contexts_refused = 2;
   g.points[0].why_refused = "planted";
   Row row = summarise(g, {}, "").rows.at(0);
   EXPECT_EQ(row.status, Status::ok);
-  EXPECT_EQ(row.reason, "2 of 12 allocations were refused, planted");
+  EXPECT_EQ(row.reason, "2 of 12 contexts were refused, planted");
   for (TakenRound& t : g.rounds) t.samples.clear();
   row = summarise(g, {}, "").rows.at(0);
   EXPECT_EQ(row.status, Status::refused);
@@ -193,38 +192,38 @@ TEST(MeasureSummarise, AllocationsThatWereRefusedAreToldAndWhereAllWereTheRowIsR
 }
 
 TEST(MeasureSummarise, TooFewSamplesAndTooFewAllocationsAreTold) {
-  const auto reason = [](int rounds, int allocations, auto seconds) {
-    GroupSamples g = sampled({"a"}, {}, rounds, allocations, seconds);
+  const auto reason = [](int rounds, int contexts, auto seconds) {
+    GroupSamples g = sampled({"a"}, {}, rounds, contexts, seconds);
     return summarise(g, {}, "").rows.at(0).reason;
   };
   const auto steady = [](std::size_t call, int round) { return 1e-5 * noise(call, round); };
   EXPECT_EQ(reason(3, 3, steady),
-            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
-  // Each allocation has a time of its own, and there are three.
-  const auto shifted = [](std::size_t, int round) { return 1e-5 * (1 + allocation_of(round, 48, 3)); };
+            "the interval is min..max: samples of 3 contexts give it a confidence of 0.75, not 0.95");
+  // Each context has a time of its own, and there are three.
+  const auto shifted = [](std::size_t, int round) { return 1e-5 * (1 + context_of(round, 48, 3)); };
   EXPECT_EQ(reason(48, 3, shifted),
-            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
+            "the interval is min..max: samples of 3 contexts give it a confidence of 0.75, not 0.95");
   EXPECT_EQ(reason(48, 12, steady), "");
 }
 
 TEST(MeasureSummarise, ADevicePartsIntervalThatIsTheRangeIsToldAsTheRowsIs) {
   const auto steady = [](int round) { return 1e-5 * noise(0, round); };
-  // Each allocation has a time of its own, and there are three.
-  const auto shifted = [](int round) { return 1e-5 * (1 + allocation_of(round, 48, 3)); };
-  const auto row = [](int rounds, int allocations, const std::function<double(int)>& all,
+  // Each context has a time of its own, and there are three.
+  const auto shifted = [](int round) { return 1e-5 * (1 + context_of(round, 48, 3)); };
+  const auto row = [](int rounds, int contexts, const std::function<double(int)>& all,
                       const std::function<double(int)>& part) {
-    GroupSamples g = sampled({"a"}, {}, rounds, allocations, [&](auto, int round) { return all(round); });
+    GroupSamples g = sampled({"a"}, {}, rounds, contexts, [&](auto, int round) { return all(round); });
     for (TakenRound& t : g.rounds) t.samples[0].sample.device_part_s = part(t.round);
     return summarise(g, {}, "").rows.at(0);
   };
   const Row few = row(3, 3, steady, steady);
   EXPECT_EQ(few.reason,
-            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95; so is the "
+            "the interval is min..max: samples of 3 contexts give it a confidence of 0.75, not 0.95; so is the "
             "device part's");
   EXPECT_EQ(*few.device_part_ci_low_s, std::min({steady(0), steady(1), steady(2)}));
   EXPECT_EQ(*few.device_part_ci_high_s, std::max({steady(0), steady(1), steady(2)}));
   EXPECT_EQ(row(48, 3, steady, shifted).reason,
-            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95; so is the "
+            "the interval is min..max: samples of 3 contexts give it a confidence of 0.75, not 0.95; so is the "
             "device part's");
   EXPECT_EQ(row(48, 12, steady, steady).reason, "");
 }
@@ -260,7 +259,7 @@ TEST(MeasureSummarise, SpeedupsAreOverTheReferenceOfTheSameRounds) {
   GroupSamples g = sampled({"a", "cub/sum", "cub/sum", "b"}, {}, 48, 12, seconds);
   g.points[1].is_reference = true;
   const auto out = summarise(g, {}, "");
-  const auto rounds = [&](std::size_t i) { return TimedRounds{out.seconds[i], g.allocations, g.resolution_s}; };
+  const auto rounds = [&](std::size_t i) { return TimedRounds{out.seconds[i], g.contexts, g.resolution_s}; };
   for (const std::size_t i : {0u, 2u, 3u}) {
     const Row& row = out.rows[i];
     const Ratio wanted = paired_ratio(rounds(1), rounds(i), 0.95);
@@ -295,7 +294,7 @@ TEST(MeasureSummarise, WithoutAReferenceOrATimeThereIsNoSpeedup) {
   EXPECT_TRUE(none(rows([](auto& g) { g.points[1].settle(Status::failed, "planted"); })[0]));
   const auto apart = rows([](auto& g) {
     for (TakenRound& t : g.rounds)
-      t.samples.erase(t.samples.begin() + g.allocations[static_cast<std::size_t>(t.round)] % 2);
+      t.samples.erase(t.samples.begin() + g.contexts[static_cast<std::size_t>(t.round)] % 2);
   });
   EXPECT_TRUE(none(apart[0])) << "in no context with it";
   EXPECT_FALSE(none(apart[1]));

@@ -100,7 +100,7 @@ TEST(MeasureRun, ALaunchCostIsNotMistakenForTimePerElement) {
 }
 
 TEST(MeasureRun, TheShareOfABatchThatIsDoneGoesFromNothingToNearlyAllWhateverItsGroupsGet) {
-  Scripted script = constant(0.05);  // three samples, on as many allocations of twelve
+  Scripted script = constant(0.05);  // three samples, on as many contexts of twelve
   const auto backend = open_cpu();
   Sampler sampler({backend.get(), script, SamplingRules{}, 1});
   const Point p = point(a, 100);
@@ -120,17 +120,17 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_NE(why([](auto& o) { o.max_samples = 0; }), "");
   EXPECT_NE(why([](auto& o) { o.min_samples = 9, o.max_samples = 8; }), "");
   for (const int bad : {-1, 0, 1, 5, 10'001})
-    EXPECT_EQ(why([&](auto& o) { o.allocations = bad; }).find("--allocations takes a number from 6 on"), 0u) << bad;
-  EXPECT_EQ(why([](auto& o) { o.allocations = 200, o.max_samples = 50; }),
-            "--max-samples 50 is less than --allocations 200: each takes one sample at least");
-  EXPECT_EQ(why([](auto& o) { o.allocations = 6; }), "");
+    EXPECT_EQ(why([&](auto& o) { o.contexts = bad; }).find("--contexts takes a number from 6 on"), 0u) << bad;
+  EXPECT_EQ(why([](auto& o) { o.contexts = 200, o.max_samples = 50; }),
+            "--max-samples 50 is less than --contexts 200: each takes one sample at least");
+  EXPECT_EQ(why([](auto& o) { o.contexts = 6; }), "");
   for (const int none : {0, -4}) {
-    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.min_samples = none; }),
+    EXPECT_EQ(why([&](auto& o) { o.contexts = 10, o.min_samples = none; }),
               why([&](auto& o) { o.min_samples = none; }));
-    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.max_samples = none; }),
+    EXPECT_EQ(why([&](auto& o) { o.contexts = 10, o.max_samples = none; }),
               why([&](auto& o) { o.max_samples = none; }));
   }
-  EXPECT_EQ(why([](auto& o) { o.allocations = 60, o.min_samples = 70, o.max_samples = 65; }),
+  EXPECT_EQ(why([](auto& o) { o.contexts = 60, o.min_samples = 70, o.max_samples = 65; }),
             "--max-samples 65 is less than --min-samples 70");
   for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
     EXPECT_EQ(why([&](auto& o) { o.confidence = bad; }), error_of([&] { require_confidence(bad); })) << bad;
@@ -146,7 +146,7 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   Experiment twice = nothing;
   twice.rules.end_to_end_factor = 2;
   const auto factor = [&](auto change) { return rules_by(change, twice).end_to_end_factor; };
-  EXPECT_EQ(factor([](auto& o) { o.allocations = 24; }), 2);
+  EXPECT_EQ(factor([](auto& o) { o.contexts = 24; }), 2);
   EXPECT_EQ(factor([](auto& o) { o.min_samples = 9; }), 1) << "what the user says holds for all points";
   EXPECT_EQ(factor([](auto& o) { o.max_samples = 60; }), 1) << "what the user says holds for all points";
   EXPECT_EQ(factor([](auto& o) { o.quick = true; }), 1);
@@ -177,21 +177,21 @@ TEST(MeasureRun, SamplesAreSpreadOverAsManyAllocationsAsAreAskedFor) {
   const auto contexts_and_samples = [](auto change, double call_s = 1e-5) {
     Scripted script = constant(call_s);
     int contexts = 0;
-    script.device().each_pass = [&] { ++contexts; };
+    script.device().each_context = [&] { ++contexts; };
     const std::size_t samples = row_of({point(a, 100)}, std::move(script), rules_by(change)).n_samples;
     return std::pair(contexts, samples);
   };
   using Both = std::pair<int, std::size_t>;
   EXPECT_EQ(contexts_and_samples([](auto&) {}), Both(12, 48));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30; }), Both(30, 120)) << "four on each, as before";
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.time_budget_s = 1e-6; }), Both(80, 80));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.min_samples = 9, o.time_budget_s = 1e-6; }),
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 30; }), Both(30, 120)) << "four on each, as before";
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 80, o.time_budget_s = 1e-6; }), Both(80, 80));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 80, o.min_samples = 9, o.time_budget_s = 1e-6; }),
             Both(80, 80));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30, o.min_samples = 7; }), Both(30, 120));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30, o.min_samples = 200; }), Both(30, 200));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 20, o.max_samples = 20; }), Both(20, 20));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 9, o.quick = true; }), Both(9, 27));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 9; }, 0.05), Both(9, 9)) << "of a slow call, too";
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 30, o.min_samples = 7; }), Both(30, 120));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 30, o.min_samples = 200; }), Both(30, 200));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 20, o.max_samples = 20; }), Both(20, 20));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 9, o.quick = true; }), Both(9, 27));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.contexts = 9; }, 0.05), Both(9, 9)) << "of a slow call, too";
 }
 
 TEST(MeasureRun, APilotThatCostMoreThanOthersLeavesNoFewerSamples) {

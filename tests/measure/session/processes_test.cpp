@@ -1,4 +1,4 @@
-// Passes that are processes, on the CPU: a variant that ends its own costs its own rows and no others.
+// Contexts that are processes, on the CPU: a variant that ends its own costs its own rows and no others.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -25,11 +25,11 @@ namespace {
 /// Rules under which a run takes a second.
 SamplingRules few() {
   SamplingRules rules;
-  rules.allocations = rules.min_samples = rules.max_samples = 3;
+  rules.contexts = rules.min_samples = rules.max_samples = 3;
   return rules;
 }
 
-/// A session whose passes are processes that open the CPU with this script; `script` is copied into each.
+/// A session whose contexts are processes that open the CPU with this script; `script` is copied into each.
 Session apart(const Folder& folder, std::vector<Point> points, std::function<Scripted()> script) {
   Session s = session(folder, std::move(points), {}, few());
   s.backend.reset();
@@ -89,7 +89,7 @@ TEST(MeasureProcesses, GiveTheRowsThatOneProcessGives) {
   EXPECT_EQ(orders(here), orders(apart_from_it)) << "one order seed, one order";
 }
 
-TEST(MeasureProcesses, EachPassHasOneOfItsOwnAndThisOneCallsNothing) {
+TEST(MeasureProcesses, EachContextHasOneOfItsOwnAndThisOneCallsNothing) {
   RunFolder folder;
   std::atomic<int>& opened = *shared_count();
   std::atomic<int>& called_here = *shared_count();
@@ -101,7 +101,7 @@ TEST(MeasureProcesses, EachPassHasOneOfItsOwnAndThisOneCallsNothing) {
     ++opened;
     return constant(1e-5);
   }));
-  EXPECT_EQ(opened, 1 + 1 + 3) << "for machine.json, for pilots, and for each allocation";
+  EXPECT_EQ(opened, 1 + 1 + 3) << "for machine.json, for pilots, and for each context";
   EXPECT_EQ(called_here, 0);
 }
 
@@ -115,7 +115,7 @@ TEST(MeasureProcesses, AVariantThatEndsItsOwnCostsItsOwnRows) {
                {"exit(0)", [] { _exit(0); }, "its process was ended by exit(0)"},
                {"abort", [] { std::abort(); }, "its process was ended by SIGABRT (Aborted)"}};
   for (const auto& [how, wrong, reason] : cases)
-    for (const int first : {1, 4}) {  // in a pilot, and in a pass
+    for (const int first : {1, 4}) {  // in a pilot, and in a context
       RunFolder folder;
       const Variant bad = from_call(first, "bad", wrong);
       const RunReport report = folder.run(
@@ -250,7 +250,7 @@ TEST(MeasureProcesses, WhatTheyCountIsAddedUp) {
   EXPECT_GT(report.spent.timed_s, 0);
 }
 
-TEST(MeasureProcesses, InputsAndPlacesDifferFromPassToPass) {
+TEST(MeasureProcesses, InputsAndPlacesDifferFromContextToContext) {
   RunFolder folder;
   auto* const places = static_cast<std::atomic<std::size_t>*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -261,7 +261,7 @@ TEST(MeasureProcesses, InputsAndPlacesDifferFromPassToPass) {
   });
   // Of 32 KiB, since a small block may be one that the heap had free.
   Session s = apart(folder, {point(v, 8192)});
-  s.rules.allocations = s.rules.min_samples = s.rules.max_samples = 12;
+  s.rules.contexts = s.rules.min_samples = s.rules.max_samples = 12;
   folder.run(std::move(s));
   std::set<std::size_t> distinct;
   for (int i = 0; i < calls; ++i) distinct.insert(places[i]);

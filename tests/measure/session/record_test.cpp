@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "measure/results/provenance.h"
 #include "measure/results/writer.h"
 #include "tests/measure/session/run_folder.h"
 
@@ -21,7 +22,7 @@ TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   s.seed = 7;
   folder.run(std::move(s));
   const auto json = folder.machine();
-  EXPECT_EQ(json.at("schema_version"), 2);
+  EXPECT_EQ(json.at("schema_version"), 3);
   EXPECT_EQ(json.at("machine"), "scripted");
   EXPECT_TRUE(json.at("gpu").is_null());
   EXPECT_EQ(json.at("cpu").at("model"), "a CPU");
@@ -44,6 +45,85 @@ TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   EXPECT_LT(peak, std::ptrdiff_t{1} << 40);  // KiB were made bytes once
   const CsvText catalog = parse_csv(*content_of(folder.path() / "scripted" / "catalog.csv"));
   EXPECT_EQ(catalog.records.at(0).at(1), "variant");
+}
+
+TEST(MeasureRun, AFinishedRunHasTheHashesOfItsRowsAndSamplesAndAResumedOneNewOnes) {
+  RunFolder folder;
+  const auto hashes = [&](const nlohmann::json& entry) {
+    const std::string id = entry.at("run_id");
+    return nlohmann::json{{"test.csv", hash_of_run(folder.csv(), id).value()},
+                          {"test.samples.csv", hash_of_run(gunzip(folder.samples()), id).value()}};
+  };
+  folder.run({point(a, 100)});
+  const auto first = folder.entry();
+  EXPECT_EQ(first.at("sha256"), hashes(first));
+  folder.resume({point(a, 100), point(a, 200)});
+  const auto second = folder.entry();
+  EXPECT_EQ(second.at("sha256"), hashes(second));
+  EXPECT_NE(second.at("sha256"), first.at("sha256"));
+}
+
+TEST(MeasureRun, TheHeaderIsOfAMachineThatMeasured) {
+  RunFolder folder;
+  folder.run({point(a, 100)});
+  const auto measured = [&] { return folder.machine().at("cpu").at("model"); };
+  EXPECT_EQ(measured(), "a CPU");
+  const auto begun_on = [&](const char* model, Status status) {
+    Machine machine;
+    machine.name = "scripted";
+    machine.cpu.model = model;
+    Results results(folder.path() / "scripted", machine, {.run_id = model, .experiment = "other-" + std::string(model)},
+                    false);
+    Row row;
+    row.point = point(a, 100);
+    row.status = status;
+    results.append({row}, "");
+    results.write_machine();
+  };
+  begun_on("refused", Status::refused);
+  EXPECT_EQ(measured(), "a CPU");
+  begun_on("timed", Status::ok);
+  EXPECT_EQ(measured(), "timed");
+  EXPECT_EQ(folder.machine().at("runs").size(), 3u);
+}
+
+TEST(MeasureRun, ATableOfAnotherProgramGetsARunsIdAndAnEntryAmongTheTools) {
+  RunFolder folder;
+  folder.run({point(a, 100)});
+  const auto place = folder.path() / "scripted";
+  const auto text = [&](const char* file) { return *content_of(place / file); };
+  Machine card;
+  card.cpu.model = "card";
+  write_whole_file(place / "ncu.csv", "kernel,value\n\"a, b\",1\nc,2\n");
+  write_whole_file(place / "copies.csv", "bytes\n4\n");
+  const std::string id = record_tool(place, card, "ncu", {"record", "ncu.csv"}, {"ncu.csv", "copies.csv"});
+  EXPECT_EQ(text("ncu.csv"), "run_id,kernel,value\n" + id + ",\"a, b\",1\n" + id + ",c,2\n");
+  auto tools = folder.machine().at("tools");
+  ASSERT_EQ(tools.size(), 1u);
+  EXPECT_EQ(tools[0].at("run_id"), id);
+  EXPECT_EQ(tools[0].at("tool"), "ncu");
+  EXPECT_EQ(tools[0].at("machine_id"), card.id());
+  EXPECT_EQ(tools[0].at("git_revision"), build_description().git_revision);
+  EXPECT_EQ(tools[0].at("sha256").at("ncu.csv"), hash_of_run(text("ncu.csv"), id));
+  EXPECT_EQ(tools[0].at("sha256").at("copies.csv"), hash_of_run(text("copies.csv"), id));
+  EXPECT_EQ(folder.machine().at("cpu").at("model"), "a CPU") << "a tool does not make the header";
+
+  // A table that knows its runs keeps them, and one that is made anew replaces the tool's entry.
+  write_whole_file(place / "compared.csv", "variant,run_id\na,x\nb,y\nc,x\n");
+  record_tool(place, card, "compare", {}, {"compared.csv"});
+  EXPECT_EQ(text("compared.csv"), "variant,run_id\na,x\nb,y\nc,x\n");
+  write_whole_file(place / "ncu.csv", "kernel,value\nc,3\n");
+  const std::string next = record_tool(place, card, "ncu", {}, {"ncu.csv"});
+  tools = folder.machine().at("tools");
+  ASSERT_EQ(tools.size(), 3u);
+  EXPECT_EQ(tools[0].at("run_id"), "x");
+  EXPECT_EQ(tools[1].at("run_id"), "y");
+  EXPECT_EQ(tools[2].at("run_id"), next);
+  folder.resume({point(a, 100), point(a, 200)});
+  EXPECT_EQ(folder.machine().at("tools"), tools) << "a run leaves them";
+
+  EXPECT_NE(error_of([&] { record_tool(place, card, "x", {}, {"absent.csv"}); }).find("absent.csv is no table"),
+            std::string::npos);
 }
 
 TEST(MeasureRun, WhatBecameOfTheHostsCpuIsRecordedAndToldWhereItWasBusy) {

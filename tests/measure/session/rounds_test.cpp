@@ -1,4 +1,4 @@
-/// What is sampled, in which order, and on which memory: rounds, contexts, allocations, and clocks that are throttled.
+/// What is sampled, in which order, and on which memory: rounds, contexts, groups, and clocks that are throttled.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using namespace scripted;
 // ------------------------------------------------------------------------------------------------- throttled clocks
 
 /// Two variants and the floor, beside a clock of the kernels that reads `hz(k)` the k-th time that it is asked: before
-/// the first round and after each. All rounds are on one allocation.
+/// the first round and after each. All rounds are on one context.
 struct Throttled : RunFolder {
   explicit Throttled(std::function<double(int)> hz) {
     int asked = 0;
@@ -27,7 +27,7 @@ struct Throttled : RunFolder {
     Scripted script([&](std::size_t id, std::size_t) { return (now < 1.8e9 ? 1e-3 : 1e-5) * id; });
     script.device().hz = [&] { return now = hz(asked++); };
     script.clock().before_sample = [&](const Call&) { ++sampled; };
-    run(points_at(100, {&a, &b}), std::move(script), {.allocations = 1});
+    run(points_at(100, {&a, &b}), std::move(script), {.contexts = 1});
   }
   int sampled = 0;
 };
@@ -85,12 +85,12 @@ TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
   int asked = 0;
   double now = 0;
   Scripted script([&](std::size_t, std::size_t) { return now < 1.8e9 ? 1e-3 : 1e-5; });
-  // Throttled all through the first group's first two allocations, whose end is the 15th reading but those of the
+  // Throttled all through the first group's first two contexts, whose end is the 15th reading but those of the
   // second.
   script.device().hz = [&] { return now = ++asked <= 5 ? 1.2e9 : 1.98e9; };
   folder.run({point(a, 100), point(a, 200)}, std::move(script));
   ASSERT_EQ(folder.rows.size(), 2u);
-  EXPECT_EQ(folder.rows[0].n_rejected, 4u) << "nothing on that allocation showed that its clock was slow";
+  EXPECT_EQ(folder.rows[0].n_rejected, 4u) << "nothing on that context showed that its clock was slow";
   EXPECT_EQ(folder.rows[0].n_samples, 44u);
   EXPECT_EQ(folder.rows[1].n_rejected, 0u);
   EXPECT_LT(*folder.rows[0].time_p95_s, 1e-4);
@@ -196,7 +196,7 @@ TEST(MeasureRun, CallsThatAreTheFirstInAWhileComeAfterNoneOfTheirOwnAndHaveRowsO
   RunFolder folder;
   Point first = point(a, 100);
   first.in_loop = false;
-  std::map<bool, int> samples;  // of the two groups, one after the other in each allocation
+  std::map<bool, int> samples;  // of the two groups, one after the other in each context
   Scripted script = constant(1e-5);
   script.clock().before_sample = [&](const Call& c) { samples[c.in_loop] += c.info.grid_blocks == 1; };
   folder.run({point(a, 100), first}, std::move(script));
@@ -211,29 +211,29 @@ TEST(MeasureRun, CallsThatAreTheFirstInAWhileComeAfterNoneOfTheirOwnAndHaveRowsO
 TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   // On an H200 thrust::reduce took up to a tenth longer beside the plans of 60 others than alone.
   const Variant allocating = finishing("allocating", 1, ResultLocation::on_host);
-  // What was sampled, in the order of time, and, 0, where a pass began.
+  // What was sampled, in the order of time, and, 0, where a context began.
   const auto order_of = [&](bool in_loop) {
     std::vector<Point> points = points_at(100, {&b, &allocating});
     for (Point& p : points) p.in_loop = in_loop;
     Scripted script = constant(1e-5);
     std::vector<std::size_t> order;
     script.clock().before_sample = [&](const Call& call) { order.push_back(call.info.grid_blocks); };
-    script.device().each_pass = [&] { order.push_back(0); };
+    script.device().each_context = [&] { order.push_back(0); };
     RunFolder folder;
-    folder.run(points, std::move(script), {.allocations = 4});
+    folder.run(points, std::move(script), {.contexts = 4});
     for (const Row& row : folder.rows) EXPECT_EQ(row.n_samples, 48u) << row.point.variant << ": " << row.reason;
     return order;
   };
-  int passes = 0, samples = 0;
+  int contexts = 0, samples = 0;
   bool others = false;
   for (const std::size_t id : order_of(true)) {
-    if (id == 0) ++passes, others = false;
-    if (passes == 0 || id == 0) continue;
-    EXPECT_FALSE(id == 1 && others) << "in pass " << passes;
+    if (id == 0) ++contexts, others = false;
+    if (contexts == 0 || id == 0) continue;
+    EXPECT_FALSE(id == 1 && others) << "in context " << contexts;
     others = others || id != 1;
     samples += id == 1;
   }
-  EXPECT_EQ(passes, 4);
+  EXPECT_EQ(contexts, 4);
   EXPECT_EQ(samples, 48);
 
   // But where calls shall be the first in a while, all others come in between.
@@ -244,7 +244,7 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   EXPECT_LE(most, 2) << "the last of one round and the first of the next";
 }
 
-// --------------------------------------------------------------------------------------------- contexts, allocations
+// -------------------------------------------------------------------------------------------------------- contexts
 
 /// Gives the lowest place that is free, so that memory lies elsewhere only where other is held: whatever malloc() would
 /// do in a process in which other tests have run.
@@ -270,7 +270,7 @@ class FirstFit final : public Scarce {
   std::map<std::size_t, std::size_t> taken_;
 };
 
-TEST(MeasureRun, RoundsAreSpreadOverAllocationsAndPlansAreMadeAnew) {
+TEST(MeasureRun, RoundsAreSpreadOverContextsAndPlansAreMadeAnew) {
   int plans = 0;
   const Variant counted = planned(a, [&] { ++plans; });
   std::map<void*, int> samples_at;
@@ -287,7 +287,7 @@ TEST(MeasureRun, RoundsAreSpreadOverAllocationsAndPlansAreMadeAnew) {
   folder.run(std::move(s));
   EXPECT_EQ(plans, 1 + 12);
   EXPECT_EQ(samples_of_plan.size(), 12u);
-  EXPECT_EQ(samples_at.size(), 12u) << "each allocation lies elsewhere";
+  EXPECT_EQ(samples_at.size(), 12u) << "each context lies elsewhere";
   for (const auto& [where, count] : samples_at) EXPECT_GE(count, 2);
 }
 
@@ -304,11 +304,11 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
   EXPECT_EQ(row_at(300'000).status, Status::no_memory);
 }
 
-TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {
+TEST(MeasureRun, AContextThatIsRefusedCostsItsRoundsAndNotTheRow) {
   // Each refusal is answered by another try, without the memory that is held.
   struct Case {
     std::set<int> refused;  ///< plans, by their number
-    unsigned allocations;
+    unsigned contexts;
   };
   std::set<int> all;
   for (int plan = 2; plan < 100; ++plan) all.insert(plan);
@@ -320,20 +320,20 @@ TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {
     RunFolder folder;
     folder.run(points_at(100, {&refused, &b}));
     ASSERT_EQ(folder.rows.size(), 2u);
-    EXPECT_EQ(folder.rows[0].n_samples, 48u - 4 * which.allocations);
-    if (which.allocations == 12) {
+    EXPECT_EQ(folder.rows[0].n_samples, 48u - 4 * which.contexts);
+    if (which.contexts == 12) {
       EXPECT_EQ(folder.rows[0].status, Status::refused);
       EXPECT_EQ(folder.rows[0].reason, "planted");
     } else {
       EXPECT_EQ(folder.rows[0].status, Status::ok);
-      EXPECT_EQ(folder.rows[0].reason, std::to_string(which.allocations) + " of 12 allocations were refused, planted");
+      EXPECT_EQ(folder.rows[0].reason, std::to_string(which.contexts) + " of 12 contexts were refused, planted");
     }
     EXPECT_EQ(folder.rows[1].n_samples, 48u);
     EXPECT_EQ(folder.rows[1].reason, "");
   }
 }
 
-TEST(MeasureRun, EachPassBeginsWithNothingAndTakesItsShareOfEveryGroup) {
+TEST(MeasureRun, EachContextBeginsWithNothingAndTakesItsShareOfEveryGroup) {
   const auto plans = std::make_shared<int>();  // held by each
   Variant held = a;
   on_cpu(held) = [&](const Problem& p, const Settings&, const DeviceInfo&) {
@@ -344,12 +344,12 @@ TEST(MeasureRun, EachPassBeginsWithNothingAndTakesItsShareOfEveryGroup) {
   RunFolder folder;
   Scripted script = constant(1e-5);
   std::vector<int> samples_before;
-  script.device().each_pass = [&, &clock = script.clock()] {
+  script.device().each_context = [&, &clock = script.clock()] {
     EXPECT_EQ(plans.use_count(), 1);
     samples_before.push_back(static_cast<int>(
         std::count_if(clock.asked.begin(), clock.asked.end(), [](const Asked& call) { return call.sampled; })));
   };
-  folder.run({point(held, 100), point(held, 200)}, std::move(script), {.allocations = 5});
+  folder.run({point(held, 100), point(held, 200)}, std::move(script), {.contexts = 5});
   EXPECT_EQ(samples_before.size(), 5u) << "all groups of a batch share them";
   for (std::size_t i = 1; i < samples_before.size(); ++i)
     EXPECT_GE(samples_before[i] - samples_before[i - 1], 2 * 9) << "both points' rounds are spread over them";
@@ -373,13 +373,13 @@ TEST(MeasureRun, WhatIsLoadedAtItsFirstLaunchInAContextIsLaunchedOnceBeforeItIsT
       if (const Asked& call = clock.asked[seen]; call.id < floor_id)
         first_was_timed += launched.emplace(call.id, call.bytes).second && call.sampled;
   };
-  script.device().each_pass = [&] {
+  script.device().each_context = [&] {
     looking.look();
     launched.clear();
   };
   const RunFolder folder;
   const std::vector<Point> points{point(a, 100), point(a, 200), point(b, 200)};
-  const RunReport report = run_session(session(folder, points, std::move(script), {.allocations = 4}), looking);
+  const RunReport report = run_session(session(folder, points, std::move(script), {.contexts = 4}), looking);
   EXPECT_EQ(first_was_timed, 0u);
   EXPECT_EQ(report.count(Status::ok), 3u);
 }
@@ -400,8 +400,8 @@ TEST(MeasureRun, MemoryIsIdleBeforeTheSamplesOnEachAllocationAndAfterAllThatItAl
   script.clock().before_sample = [&](const Call&) { all = c.asked; };
   folder.run({point(a, 1000), point(b, 1000)}, std::move(script));
   ASSERT_EQ(asked.size(), 1u + 12u) << "the first before the clocks and the cache are measured";
-  for (std::size_t allocation = 1; allocation < asked.size(); ++allocation) {
-    const std::size_t at = asked[allocation];
+  for (std::size_t context = 1; context < asked.size(); ++context) {
+    const std::size_t at = asked[context];
     EXPECT_FALSE(all[at - 1].sampled || all[at - 2].sampled) << "both plans have made their first call";
     EXPECT_TRUE(all[at].sampled);
   }
@@ -412,7 +412,7 @@ TEST(MeasureRun, MemoryIsIdleBeforeTheSamplesOnEachAllocationAndAfterAllThatItAl
   EXPECT_LE(waited_s, run.at("time_spent").at("wall_s").get<double>());  // any machine: one lies in the other
   EXPECT_EQ(run.at("times_memory_stayed_busy"), 3) << "the 4th, 8th and 12th wait";
   ASSERT_FALSE(folder.notices.empty());
-  EXPECT_EQ(folder.notices.back().substr(0, 46), "on 3 allocations the memory stayed slower than");
+  EXPECT_EQ(folder.notices.back().substr(0, 46), "on 3 contexts the memory stayed slower than");
 }
 
 TEST(MeasureRun, MemoryThatCannotBeWaitedForLosesNoRows) {

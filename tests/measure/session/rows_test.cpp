@@ -114,13 +114,13 @@ TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
   EXPECT_GT(floors, 0u);
   for (const Row& row : folder.rows) {
     ByRound seconds;
-    std::vector<int> allocations;
+    std::vector<int> contexts;
     for (const auto& [round, sample] : by_round.at(row.point.problem.n)) {
       seconds.push_back(sample.time_s);
-      allocations.push_back(sample.allocation);
+      contexts.push_back(sample.context);
     }
     EXPECT_EQ(seconds.size(), row.n_samples);
-    const CentralTime time = central_time(seconds, allocations, 0.95);
+    const CentralTime time = central_time(seconds, contexts, 0.95);
     EXPECT_EQ(time.seconds, *row.time_median_s);  // to the last bit: what is kept is what was used
     EXPECT_EQ(time.interval.low, *row.time_ci_low_s);
     EXPECT_EQ(time.interval.high, *row.time_ci_high_s);
@@ -131,7 +131,7 @@ TEST(MeasureRun, SlowCallsGetThreeSamplesAndSayWhatTheirIntervalIs) {
   const Row row = row_of({point(a, 100)}, constant(0.05));
   EXPECT_EQ(row.n_samples, 3u);
   EXPECT_EQ(row.status, Status::ok);
-  EXPECT_EQ(row.reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
+  EXPECT_EQ(row.reason, "the interval is min..max: samples of 3 contexts give it a confidence of 0.75, not 0.95");
 }
 
 TEST(MeasureRun, WhatCannotBeMeasuredIsARowWithItsReason) {

@@ -56,15 +56,15 @@ TEST(MeasureByRound, SharesArePairedByRound) {
 }
 
 TEST(MeasureByRound, ATimeIsTheCentreOfWhatAllocationsTook) {
-  // Three rounds on each of seven allocations, one of which is slow, and one call in each that was interrupted.
+  // Three rounds on each of seven contexts, one of which is slow, and one call in each that was interrupted.
   ByRound seconds;
-  std::vector<int> allocations;
+  std::vector<int> contexts;
   for (int a = 0; a < 7; ++a)
     for (int r = 0; r < 10; ++r) {
       seconds.push_back(r == 4 ? 1.0 : (a == 3 ? 2e-6 : 1e-6));
-      allocations.push_back(a);
+      contexts.push_back(a);
     }
-  const CentralTime t = central_time(seconds, allocations, 0.95);
+  const CentralTime t = central_time(seconds, contexts, 0.95);
   EXPECT_DOUBLE_EQ(t.seconds, 1e-6);
   EXPECT_TRUE(t.enough);
   EXPECT_GE(t.confidence, 0.95);
@@ -74,13 +74,13 @@ TEST(MeasureByRound, ATimeIsTheCentreOfWhatAllocationsTook) {
 
 TEST(MeasureByRound, ACallOfTwoTimesTakesWhatLiesBetween) {
   ByRound seconds;
-  std::vector<int> allocations;
+  std::vector<int> contexts;
   for (int a = 0; a < 12; ++a)
     for (int r = 0; r < 10; ++r) {
       seconds.push_back((a + r) % 2 ? 8e-6 : 6e-6);
-      allocations.push_back(a);
+      contexts.push_back(a);
     }
-  const CentralTime t = central_time(seconds, allocations, 0.95);
+  const CentralTime t = central_time(seconds, contexts, 0.95);
   EXPECT_NEAR(t.seconds, std::sqrt(48) * 1e-6, 1e-12);
   EXPECT_LT(t.interval.high - t.interval.low, 1e-12);
 }
@@ -91,14 +91,14 @@ TEST(MeasureByRound, WhatIsTooLittleForAnIntervalIsToldAndSpansTheSamples) {
   EXPECT_DOUBLE_EQ(three.confidence, 0.75);
   EXPECT_EQ(three.interval.low, 1e-6);
   EXPECT_EQ(three.interval.high, 3e-6);
-  // Many rounds on three allocations: the rounds' own spread is known, what allocations differ by is not.
+  // Many rounds on three contexts: the rounds' own spread is known, what contexts differ by is not.
   ByRound seconds;
-  std::vector<int> allocations;
+  std::vector<int> contexts;
   for (int r = 0; r < 48; ++r) {
     seconds.push_back(1e-6 * (1 + r / 16) + 1e-9 * (r % 5));
-    allocations.push_back(r / 16);
+    contexts.push_back(r / 16);
   }
-  const CentralTime few = central_time(seconds, allocations, 0.95);
+  const CentralTime few = central_time(seconds, contexts, 0.95);
   EXPECT_FALSE(few.enough);
   EXPECT_EQ(few.interval.low, 1e-6);
   EXPECT_TRUE(central_time(seconds, std::vector<int>(48, 0), 0.95).enough) << "nothing tells that they differ";

@@ -1,5 +1,8 @@
+#include "measure/stats/model.h"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -9,7 +12,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "measure/stats/model.h"
 #include "measure/analysis/models.h"
 #include "measure/sampling/sampler.h"
 #include "tests/error_of.h"
@@ -22,15 +24,15 @@ namespace {
 constexpr double latency = 5e-6, bandwidth = 4e12;
 double modelled(double bytes) { return latency + bytes / bandwidth; }
 
-/// Sizes 2^first .. 2^last bytes; `rounds` rounds on each of `allocations` allocations, each drawn by `time`.
-std::vector<SizeSamples> samples(int first, int last, const std::function<double(double bytes, int allocation)>& time,
-                                 int allocations = 3, int rounds = 8) {
+/// Sizes 2^first .. 2^last bytes; `rounds` rounds on each of `contexts` contexts, each drawn by `time`.
+std::vector<SizeSamples> samples(int first, int last, const std::function<double(double bytes, int context)>& time,
+                                 int contexts = 3, int rounds = 8) {
   std::vector<SizeSamples> out;
   for (int e = first; e <= last; ++e) {
-    SizeSamples s{.bytes = std::ldexp(1.0, e), .by_allocation = {}, .resolution_s = 0};
-    for (int a = 0; a < allocations; ++a) {
-      s.by_allocation.emplace_back();
-      for (int r = 0; r < rounds; ++r) s.by_allocation.back().push_back(time(s.bytes, a));
+    SizeSamples s{.bytes = std::ldexp(1.0, e), .by_context = {}, .resolution_s = 0};
+    for (int a = 0; a < contexts; ++a) {
+      s.by_context.emplace_back();
+      for (int r = 0; r < rounds; ++r) s.by_context.back().push_back(time(s.bytes, a));
     }
     out.push_back(std::move(s));
   }
@@ -89,26 +91,26 @@ TEST(MeasureModel, TheResolutionWidensWhatItHides) {
 }
 
 /// The share of 300 trials whose intervals hold the truth: of the latency, the bandwidth and the half-performance size.
-std::vector<double> coverage(double noise, double per_allocation, int allocations, int rounds) {
+std::vector<double> coverage(double noise, double per_context, int contexts, int rounds) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal(0, 1);
   constexpr int trials = 300;
   std::vector<double> held(3);
   for (int t = 0; t < trials; ++t) {
-    std::vector<double> of_allocation;
+    std::vector<double> of_context;
     double last = 0;
     const auto data = samples(
         14, 26,
-        [&](double b, int allocation) {
-          if (b != last) {  // each size has allocations of its own
-            of_allocation.clear();
+        [&](double b, int context) {
+          if (b != last) {  // each size has contexts of its own
+            of_context.clear();
             last = b;
           }
-          const auto a = static_cast<std::size_t>(allocation);
-          while (of_allocation.size() <= a) of_allocation.push_back(per_allocation * normal(random));
-          return modelled(b) * (1 + of_allocation[a] + noise * normal(random));
+          const auto a = static_cast<std::size_t>(context);
+          while (of_context.size() <= a) of_context.push_back(per_context * normal(random));
+          return modelled(b) * (1 + of_context[a] + noise * normal(random));
         },
-        allocations, rounds);
+        contexts, rounds);
     const Model m = fit_model(data, 0.95, 200, static_cast<std::uint64_t>(t));
     const auto holds = [](const Estimate& e, double truth) {
       return e.interval.low <= truth && truth <= e.interval.high;
@@ -123,7 +125,7 @@ std::vector<double> coverage(double noise, double per_allocation, int allocation
 TEST(MeasureModel, IntervalsCoverTheTruthAsOftenAsTheySay) {
   LEFT_TO_RELEASE_BUILDS();
   // The numbers that model.h states, less three standard deviations of 300 trials. Rounds independent: drawing
-  // allocations first makes the intervals a little too wide, never too narrow.
+  // contexts first makes the intervals a little too wide, never too narrow.
   for (const double share : coverage(0.02, 0, 3, 8)) EXPECT_GE(share, 0.97);
   // Allocations differ by more than rounds: three of them tell too little about how much.
   for (const double share : coverage(0.01, 0.02, 3, 8)) EXPECT_GE(share, 0.87);
@@ -264,13 +266,23 @@ TEST(MeasureStored, RowsComeBackWithTheirSamples) {
   EXPECT_EQ(row.seconds.size(), row.row.n_samples);
   EXPECT_EQ(row.read_s.size(), row.seconds.size());
   EXPECT_DOUBLE_EQ(median(std::vector<double>{*row.seconds[0]}), *row.row.time_median_s);
-  EXPECT_EQ(row.allocations.front(), 0);
-  EXPECT_EQ(row.allocations.back(), 11);
+  EXPECT_EQ(row.contexts.front(), 0);
+  EXPECT_EQ(row.contexts.back(), 11);
   EXPECT_THROW(row.row.at("nothing"), std::out_of_range);
 }
 
 /// Rewrites the records of a folder's raw samples, header included, as those that `change` makes of them.
+/// Whose files then may be edited.
+void forget_hashes(const std::filesystem::path& path) {
+  edit(path / "machine.json", [](const std::string& text) {
+    auto json = nlohmann::ordered_json::parse(text);
+    for (auto& run : json["runs"]) run.erase("sha256");
+    return json.dump(2);
+  });
+}
+
 void edit_samples(const std::filesystem::path& path, const std::function<std::string(std::vector<Fields>)>& change) {
+  forget_hashes(path);
   edit(path / "test.samples.csv.gz",
        [&](const std::string& compressed) { return gzip_member(change(parse_csv(gunzip(compressed)).records)); });
 }
@@ -309,6 +321,78 @@ TEST(MeasureStored, SamplesFromBeforeClocksWereWatchedAreRead) {
   EXPECT_EQ(read_results(path).rows.front().seconds, before);
 }
 
+TEST(MeasureStored, SamplesThatSayAllocationAreRead) {
+  const scripted::Folder folder;
+  const auto path = measured(folder);
+  const auto before = read_results(path).rows.front().contexts;
+  edit_samples(path, [](std::vector<Fields> records) {
+    std::string text;
+    for (Fields& record : records) {
+      const bool header = &record == &records.front();
+      if (header) std::replace(record.begin(), record.end(), std::string("context"), std::string("allocation"));
+      record.push_back(header ? "context" : "");  // as files of schema version 2 have it
+      text += csv_record(record);
+    }
+    return text;
+  });
+  EXPECT_EQ(read_results(path).rows.front().contexts, before);
+  EXPECT_EQ(before.back(), 11);
+}
+
+TEST(MeasureStored, AnEditedFileIsToldByItsHashAndARunThatDidNotEndHasNone) {
+  const scripted::Folder folder;
+  const auto path = measured(folder);
+  const auto told = [&] { return error_of([&] { read_results(path); }); };
+  const std::string rows = *content_of(path / "test.csv"), samples = *content_of(path / "test.samples.csv.gz");
+  const auto doubled = [](std::string text) {  // the first median, and the first time: values like any other
+    const auto at = text.find("e-05");
+    return text.replace(at, 4, "e-04");
+  };
+  const std::string id = parse_csv(rows).records.at(1).at(1);
+  const auto changed = [&](const char* file) {
+    return (path / file).string() + " is not as run " + id +
+           " wrote it, by the SHA-256 in machine.json: it was edited, or is of another copy; copy the whole results "
+           "folder again";
+  };
+  EXPECT_EQ(told(), "");
+  write_whole_file(path / "test.csv", doubled(rows));
+  EXPECT_EQ(told(), changed("test.csv"));
+  write_whole_file(path / "test.csv", "\xef\xbb\xbf" + rows);
+  EXPECT_EQ(told(), "") << "a byte-order mark does no harm";
+  write_whole_file(path / "test.samples.csv.gz", gzip_member(doubled(gunzip(samples))));
+  EXPECT_EQ(told(), changed("test.samples.csv.gz"));
+  write_whole_file(path / "test.samples.csv.gz", gzip_member(gunzip(samples)));
+  EXPECT_EQ(told(), "") << "compressed in another way it is the same";
+  const std::string other = rows + std::string(csv_record([&] {
+                              Fields fields = parse_csv(rows).records.at(1);
+                              fields[1] = "another run";
+                              fields[6] = "a/other";
+                              fields[std::find(columns().begin(), columns().end(), "status") - columns().begin()] =
+                                  "refused";
+                              return fields;
+                            }()));
+  write_whole_file(path / "test.csv", other);
+  EXPECT_EQ(told(), "") << "with another run's rows";
+  write_whole_file(path / "test.csv", doubled(rows));
+  forget_hashes(path);
+  EXPECT_EQ(told(), "");
+}
+
+TEST(MeasureStored, AFolderOfAnotherSchemaVersionSaysWhichProgramReadsIt) {
+  const scripted::Folder folder;
+  const auto path = measured(folder);
+  edit(path / "machine.json", [](const std::string& text) {
+    auto json = nlohmann::ordered_json::parse(text);
+    json["schema_version"] = 2;
+    json["build"]["git_revision"] = "0123456789abcdef";
+    return json.dump(2);
+  });
+  EXPECT_EQ(error_of([&] { read_results(path); }),
+            (path / "machine.json").string() +
+                " has schema version 2, this program reads 3: measure anew, or use the "
+                "program that wrote it (commit 01234567)");
+}
+
 TEST(MeasureStored, ACompressedTableIsReadAndNotAddedTo) {
   const scripted::Folder folder;
   const auto path = measured(folder);
@@ -345,8 +429,9 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"empty", "test.csv", [](std::string) { return ""; }, "is empty"},
            {"a cut row", "test.csv", [](std::string t) { return t.substr(0, t.size() - 20); }, "a row that was cut"},
            {"other columns", "test.csv", replaced("variant", "kernel"), "lacks the column 'variant'"},
-           {"another schema", "test.csv", replaced("\n2,", "\n1,"), "rows of schema version 1, this program reads 2"},
-           {"a lost field", "test.csv", replaced(",random,", ","), ":2:1: 52 fields where 53 belong"},
+           {"another schema", "test.csv", replaced("\n3,", "\n2,"),
+            "test.csv has schema version 2, this program reads 3: measure anew, or use the program that wrote it"},
+           {"a lost field", "test.csv", replaced(",random,", ","), ":2:1: 57 fields where 58 belong"},
            {"no number", "test.csv", replaced(",64,", ",many,"), ":2: n is 'many', not a whole number"},
            {"no samples", "test.samples.csv.gz", {}, "lacks the raw samples of 9 of the 9 timed rows of test.csv"},
            {"samples cut", "test.samples.csv.gz", [](std::string t) { return t.substr(0, t.size() - 9); },

@@ -22,26 +22,26 @@ namespace {
 
 using Random = std::mt19937_64;
 
-std::vector<int> runs(int allocations, int each) {
+std::vector<int> runs(int contexts, int each) {
   std::vector<int> out;
-  for (int a = 0; a < allocations; ++a) out.insert(out.end(), static_cast<std::size_t>(each), a);
+  for (int a = 0; a < contexts; ++a) out.insert(out.end(), static_cast<std::size_t>(each), a);
   return out;
 }
 
-TimedRounds rounds(const std::vector<double>& seconds, const std::vector<int>& allocations, double resolution = 0) {
-  return {.seconds = {seconds.begin(), seconds.end()}, .allocations = allocations, .resolution_s = resolution};
+TimedRounds rounds(const std::vector<double>& seconds, const std::vector<int>& contexts, double resolution = 0) {
+  return {.seconds = {seconds.begin(), seconds.end()}, .contexts = contexts, .resolution_s = resolution};
 }
 
-TimedRounds constant(double seconds, int allocations = 24, int each = 5, double resolution = 0) {
-  const auto a = runs(allocations, each);
+TimedRounds constant(double seconds, int contexts = 24, int each = 5, double resolution = 0) {
+  const auto a = runs(contexts, each);
   return rounds(std::vector<double>(a.size(), seconds), a, resolution);
 }
 
 /// How the times of one variant come about, round by round: a factor on its time.
 struct Noise {
   std::string name;
-  /// The logarithm of the factor of one variant's rounds on `each` rounds of one allocation.
-  std::function<std::vector<double>(int each, Random&)> allocation;
+  /// The logarithm of the factor of one variant's rounds on `each` rounds of one context.
+  std::function<std::vector<double>(int each, Random&)> context;
 };
 
 std::vector<double> independent(int each, const std::function<double()>& draw) {
@@ -84,13 +84,13 @@ std::vector<Noise> noises() {
 }
 
 /// Rounds of two variants of which the second takes 1 / `ratio` of the first's time, both on a drifting clock.
-std::pair<TimedRounds, TimedRounds> rounds_of_two(const Noise& noise, double ratio, int allocations, int each,
+std::pair<TimedRounds, TimedRounds> rounds_of_two(const Noise& noise, double ratio, int contexts, int each,
                                                   Random& random) {
   std::pair<TimedRounds, TimedRounds> out;
-  out.first.allocations = out.second.allocations = runs(allocations, each);
+  out.first.contexts = out.second.contexts = runs(contexts, each);
   double drift = 0;
-  for (int a = 0; a < allocations; ++a) {
-    const auto x = noise.allocation(each, random), y = noise.allocation(each, random);
+  for (int a = 0; a < contexts; ++a) {
+    const auto x = noise.context(each, random), y = noise.context(each, random);
     for (int i = 0; i < each; ++i) {
       drift += std::normal_distribution(0.002, 0.002)(random);  // a third of the time over 150 rounds
       out.first.seconds.emplace_back(1e-4 * std::exp(drift + x[static_cast<std::size_t>(i)]));
@@ -104,51 +104,49 @@ bool covers(const Interval& i, double value) { return i.low <= value && value <=
 
 /// Share of `trials` in which `interval(pair)` covers `ratio`.
 template <class Make>
-double coverage(const Noise& noise, double ratio, int allocations, int each, int trials, Random& random,
-                Make&& interval) {
+double coverage(const Noise& noise, double ratio, int contexts, int each, int trials, Random& random, Make&& interval) {
   int covered = 0;
   for (int t = 0; t < trials; ++t) {
-    const auto [base, variant] = rounds_of_two(noise, ratio, allocations, each, random);
+    const auto [base, variant] = rounds_of_two(noise, ratio, contexts, each, random);
     covered += covers(interval(base, variant), ratio);
   }
   return covered / double(trials);
 }
 
-// ------------------------------------------------------------------------------------------------------------ clusters
+// ------------------------------------------------------------------------------------------------------------ contexts
 
 /// Of one series that has a value in every round.
-Clusters clusters_of_one(const ByRound& values, const std::vector<int>& allocations) {
-  const SeriesByRound one{&values, allocations};
-  return clusters_of({&one, 1});
+Contexts contexts_of_one(const ByRound& values, const std::vector<int>& contexts) {
+  const SeriesByRound one{&values, contexts};
+  return contexts_of({&one, 1});
 }
 
-TEST(MeasureRatio, AClusterIsAllRoundsOnOneAllocation) {
+TEST(MeasureRatio, AContextIsAllItsRounds) {
   ByRound values;
   for (int round = 0; round < 24 * 5; ++round) values.emplace_back(round);
-  const Clusters clusters = clusters_of_one(values, runs(24, 5));
-  ASSERT_EQ(clusters.means.size(), 24u);
-  EXPECT_EQ(clusters.rounds, 24u * 5);
-  for (std::size_t b = 0; b < 24; ++b) EXPECT_DOUBLE_EQ(clusters.means[b].at(0), 5.0 * static_cast<double>(b) + 2);
+  const Contexts contexts = contexts_of_one(values, runs(24, 5));
+  ASSERT_EQ(contexts.means.size(), 24u);
+  EXPECT_EQ(contexts.rounds, 24u * 5);
+  for (std::size_t b = 0; b < 24; ++b) EXPECT_DOUBLE_EQ(contexts.means[b].at(0), 5.0 * static_cast<double>(b) + 2);
 }
 
-TEST(MeasureRatio, OneAllocationIsCutIntoEqualClustersAndAFewStayTooFew) {
+TEST(MeasureRatio, OneContextIsCutIntoEqualPartsAndAFewStayTooFew) {
   for (const std::size_t each : {100u, 12u, 7u, 6u, 4u, 1u}) {
     ByRound values;
     for (std::size_t round = 0; round < each; ++round) values.emplace_back(round);
-    const Clusters clusters = clusters_of_one(values, runs(1, static_cast<int>(each)));
-    EXPECT_EQ(clusters.means.size(), std::min<std::size_t>(least_clusters, each));
-    EXPECT_EQ(clusters.rounds, each);
+    const Contexts contexts = contexts_of_one(values, runs(1, static_cast<int>(each)));
+    EXPECT_EQ(contexts.means.size(), std::min<std::size_t>(least_contexts, each));
+    EXPECT_EQ(contexts.rounds, each);
     for (std::size_t part = 0; part < 6 && each == 12; ++part)
-      EXPECT_DOUBLE_EQ(clusters.means[part].at(0), 2 * static_cast<double>(part) + 0.5);
+      EXPECT_DOUBLE_EQ(contexts.means[part].at(0), 2 * static_cast<double>(part) + 0.5);
   }
-  for (const int allocations : {2, 3, 5, 11})
-    EXPECT_EQ(
-        clusters_of_one(ByRound(static_cast<std::size_t>(allocations) * 9, 1.0), runs(allocations, 9)).means.size(),
-        static_cast<std::size_t>(allocations));
+  for (const int contexts : {2, 3, 5, 11})
+    EXPECT_EQ(contexts_of_one(ByRound(static_cast<std::size_t>(contexts) * 9, 1.0), runs(contexts, 9)).means.size(),
+              static_cast<std::size_t>(contexts));
 }
 
-TEST(MeasureRatio, AClusterCountsWhereAllHaveAValueInWhicheverRounds) {
-  // The second is sampled in every third round, and not at all on the last allocation.
+TEST(MeasureRatio, AContextCountsWhereAllHaveAValueInWhicheverRounds) {
+  // The second is sampled in every third round, and not at all on the last context.
   ByRound one, other;
   for (int round = 0; round < 12 * 6; ++round) {
     one.emplace_back(1);
@@ -157,14 +155,14 @@ TEST(MeasureRatio, AClusterCountsWhereAllHaveAValueInWhicheverRounds) {
   }
   const std::vector<int> where = runs(12, 6);
   const SeriesByRound both[] = {{&one, where}, {&other, where}};
-  const Clusters clusters = clusters_of(both);
-  ASSERT_EQ(clusters.means.size(), 11u);
-  for (const auto& means : clusters.means) {
+  const Contexts contexts = contexts_of(both);
+  ASSERT_EQ(contexts.means.size(), 11u);
+  for (const auto& means : contexts.means) {
     ASSERT_EQ(means.size(), 2u);
     EXPECT_DOUBLE_EQ(means[0], 1);
     EXPECT_DOUBLE_EQ(means[1], 2);
   }
-  EXPECT_EQ(clusters.rounds, 11u * 2) << "of the one that has fewer";
+  EXPECT_EQ(contexts.rounds, 11u * 2) << "of the one that has fewer";
 }
 
 // -------------------------------------------------------------------------------------------------------------- ratios
@@ -175,7 +173,7 @@ TEST(MeasureRatio, AboveOneTheVariantIsTheFasterOne) {
   EXPECT_DOUBLE_EQ(r.interval.low, 1.5);
   EXPECT_DOUBLE_EQ(r.interval.high, 1.5);
   EXPECT_EQ(r.rounds, 120u);
-  EXPECT_EQ(r.clusters, 24u);
+  EXPECT_EQ(r.contexts, 24u);
   EXPECT_TRUE(r.enough);
   EXPECT_DOUBLE_EQ(paired_ratio(constant(2e-6), constant(3e-6), 0.95).value, 2.0 / 3);
   EXPECT_DOUBLE_EQ(unpaired_ratio(constant(3e-6), constant(2e-6), 0.95).value, 1.5);
@@ -193,7 +191,7 @@ TEST(MeasureRatio, VariantsOfFewCommonRoundsArePairedByTheirContexts) {
     (r % 5 < 3 ? base : variant).seconds[r].reset();
   }
   const Ratio r = paired_ratio(base, variant, 0.95);
-  EXPECT_EQ(r.clusters, 24u);
+  EXPECT_EQ(r.contexts, 24u);
   EXPECT_EQ(r.rounds, 24u * 2);
   EXPECT_NEAR(r.interval.low, 0.5, 1e-9);
   EXPECT_NEAR(r.interval.high, 0.5, 1e-9);
@@ -235,7 +233,7 @@ TEST(MeasureRatio, AVoidedRoundIsAsIfItHadNeverBeen) {
     } else {
       for (const auto& [from, to] : {std::pair{&base, &short_base}, std::pair{&variant, &short_variant}}) {
         to->seconds.push_back(from->seconds[r]);
-        to->allocations.push_back(from->allocations[r]);
+        to->contexts.push_back(from->contexts[r]);
       }
     }
   const Ratio a = paired_ratio(voided_base, voided_variant, 0.95), b = paired_ratio(short_base, short_variant, 0.95);
@@ -288,7 +286,7 @@ TEST(MeasureRatio, TooFewRoundsAreToldAndDecideNothing) {
 TEST(MeasureRatio, ErrorsOfTwoRunsAddAsThoseOfIndependentOnes) {
   // Each side's interval reaches 3 % to either side of its centre: together the root of two times that.
   std::vector<double> seconds;
-  for (int cluster = -3; cluster <= 3; ++cluster) seconds.push_back(std::exp(0.01 * cluster));
+  for (int context = -3; context <= 3; ++context) seconds.push_back(std::exp(0.01 * context));
   const auto where = runs(7, 1);
   const TimedRounds side = rounds(seconds, where);
   const Centre alone = centre_of(std::vector<double>{-3, -2, -1, 0, 1, 2, 3}, 0.95);
@@ -296,14 +294,14 @@ TEST(MeasureRatio, ErrorsOfTwoRunsAddAsThoseOfIndependentOnes) {
   EXPECT_NEAR(r.value, 1, 1e-12);
   EXPECT_NEAR(std::log(r.interval.high), 0.01 * std::sqrt(2) * alone.interval.high, 1e-12);
   EXPECT_NEAR(std::log(r.interval.low), 0.01 * std::sqrt(2) * alone.interval.low, 1e-12);
-  EXPECT_EQ(r.clusters, 7u);
+  EXPECT_EQ(r.contexts, 7u);
 }
 
-TEST(MeasureRatio, MoreRowsTakeMoreClusters) {
-  EXPECT_EQ(clusters_for(0.95), 12u);
-  EXPECT_EQ(clusters_for(confidence_of_each(0.95, 50)), 22u);
-  EXPECT_GT(clusters_for(confidence_of_each(0.95, 1000)), static_cast<std::size_t>(wanted_clusters));
-  EXPECT_THROW(clusters_for(1), UsageError);
+TEST(MeasureRatio, MoreRowsTakeMoreContexts) {
+  EXPECT_EQ(contexts_for(0.95), 12u);
+  EXPECT_EQ(contexts_for(confidence_of_each(0.95, 50)), 22u);
+  EXPECT_GT(contexts_for(confidence_of_each(0.95, 1000)), static_cast<std::size_t>(wanted_contexts));
+  EXPECT_THROW(contexts_for(1), UsageError);
 }
 
 // ------------------------------------------------------------------------------------------------------------ coverage
@@ -316,17 +314,17 @@ TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
   Random random(3);
   constexpr int trials = 2000;
   for (const Noise& noise : noises())
-    for (const auto& [clusters, each] :
+    for (const auto& [contexts, each] :
          {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 1}, std::pair{24, 11}}) {
       // One row, and one of sixteen.
       const double of_many = confidence_of_each(0.95, 16);
       int alone = 0, among = 0;
       for (int t = 0; t < trials; ++t) {
-        const auto [base, variant] = rounds_of_two(noise, 1.03, clusters, each, random);
+        const auto [base, variant] = rounds_of_two(noise, 1.03, contexts, each, random);
         alone += covers(paired_ratio(base, variant, 0.95).interval, 1.03);
         among += covers(paired_ratio(base, variant, of_many).interval, 1.03);
       }
-      const std::string what = noise.name + ", " + std::to_string(clusters) + " of " + std::to_string(each) + " rounds";
+      const std::string what = noise.name + ", " + std::to_string(contexts) + " of " + std::to_string(each) + " rounds";
       EXPECT_GE(alone / double(trials), fewest_hold) << what;
       EXPECT_LE(alone / double(trials), most_hold) << what;
       EXPECT_GE(among / double(trials), of_many - 4 * std::sqrt(of_many * (1 - of_many) / trials)) << what;
@@ -353,21 +351,21 @@ TEST(MeasureRatio, UnpairedCoverageHoldsWithoutDrift) {
   LEFT_TO_RELEASE_BUILDS();
   Random random(4);
   constexpr int trials = 2000;
-  // The noises whose clusters are shifted are those that agree within a cluster; the others do not.
+  // The noises whose contexts are shifted are those that agree within a context; the others do not.
   for (const Noise& noise : noises())
-    for (const auto& [clusters, each] : {std::pair{12, 4}, std::pair{24, 5}}) {
+    for (const auto& [contexts, each] : {std::pair{12, 4}, std::pair{24, 5}}) {
       int covered = 0;
       for (int t = 0; t < trials; ++t) {
         TimedRounds s[2];
         for (TimedRounds& one : s) {
-          one.allocations = runs(clusters, each);
-          for (int a = 0; a < clusters; ++a)
-            for (const double x : noise.allocation(each, random)) one.seconds.emplace_back(1e-4 * std::exp(x));
+          one.contexts = runs(contexts, each);
+          for (int a = 0; a < contexts; ++a)
+            for (const double x : noise.context(each, random)) one.seconds.emplace_back(1e-4 * std::exp(x));
         }
         covered += covers(unpaired_ratio(s[0], s[1], 0.95).interval, 1);
       }
-      EXPECT_GE(covered / double(trials), fewest_hold) << noise.name << ", " << clusters;
-      EXPECT_LE(covered / double(trials), most_hold) << noise.name << ", " << clusters;
+      EXPECT_GE(covered / double(trials), fewest_hold) << noise.name << ", " << contexts;
+      EXPECT_LE(covered / double(trials), most_hold) << noise.name << ", " << contexts;
     }
 }
 
@@ -376,10 +374,10 @@ TEST(MeasureRatio, OneBinaryRunTwiceIsNotCalledSlower) {
   // What `--baseline --fail-if-slower` meets up to 2^20: calls of one of two times, and with each context another share
   // of either and a shift of 2 %. Four rows at once.
   Random random(12);
-  constexpr int trials = 500, clusters = 24, each = 20;
+  constexpr int trials = 500, contexts = 24, each = 20;
   const auto run = [&] {
-    TimedRounds s{.seconds = {}, .allocations = runs(clusters, each), .resolution_s = 32e-9};
-    for (int a = 0; a < clusters; ++a) {
+    TimedRounds s{.seconds = {}, .contexts = runs(contexts, each), .resolution_s = 32e-9};
+    for (int a = 0; a < contexts; ++a) {
       const double shift = std::normal_distribution(0.0, 0.02)(random),
                    share = std::uniform_real_distribution()(random);
       for (int i = 0; i < each; ++i) {
@@ -405,7 +403,7 @@ double mean(std::span<const double> s) {
   return std::accumulate(s.begin(), s.end(), 0.0) / static_cast<double>(s.size());
 }
 
-/// How clusters become one number and an interval, and what number very many clusters give.
+/// How contexts become one number and an interval, and what number very many contexts give.
 struct Between {
   Centre (*centre)(const std::vector<double>&);
   double (*truth)(const std::vector<double>&);
@@ -439,13 +437,13 @@ struct Found {
   double width = 0;  ///< median
 };
 
-/// Of `clusters` clusters of log-ratios, each summarised by `within`.
-Found simulate(const std::function<std::vector<double>(Random&)>& cluster, int clusters,
+/// Of `contexts` contexts of log-ratios, each summarised by `within`.
+Found simulate(const std::function<std::vector<double>(Random&)>& context, int contexts,
                const std::function<double(std::span<const double>)>& within, const Between& between) {
   Random random(13);
   const auto draw = [&](int count) {
     std::vector<double> out;
-    for (int i = 0; i < count; ++i) out.push_back(within(cluster(random)));
+    for (int i = 0; i < count; ++i) out.push_back(within(context(random)));
     return out;
   };
   const double truth = between.truth(draw(40000));
@@ -453,7 +451,7 @@ Found simulate(const std::function<std::vector<double>(Random&)>& cluster, int c
   std::vector<double> widths;
   Found out;
   for (int t = 0; t < trials; ++t) {
-    const Interval i = between.centre(draw(clusters)).interval;
+    const Interval i = between.centre(draw(contexts)).interval;
     out.share += covers(i, truth) / double(trials);
     widths.push_back(i.high - i.low);
   }
@@ -461,7 +459,7 @@ Found simulate(const std::function<std::vector<double>(Random&)>& cluster, int c
   return out;
 }
 
-/// Log-ratios of one cluster where the base's calls take 7 us or 8 us, as those of CUB do from 2^12 to 2^22.
+/// Log-ratios of one context where the base's calls take 7 us or 8 us, as those of CUB do from 2^12 to 2^22.
 std::vector<double> of_two_times(double share_of_slow, int each, Random& random) {
   return independent(each, [&] {
     return std::log((std::bernoulli_distribution(share_of_slow)(random) ? 8.0 : 7.0) / 7.5) +
@@ -478,26 +476,26 @@ std::vector<double> disturbed(int each, Random& random) {
 
 TEST(MeasureRatio, TheRuleHoldsWhatItStatesAlsoWhereOnlyOneVariantIsDisturbed) {
   LEFT_TO_RELEASE_BUILDS();
-  for (const auto& [clusters, rounds] : {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 20}})
+  for (const auto& [contexts, rounds] : {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 20}})
     for (const int each = rounds;
-         const auto& [name, cluster] : std::map<std::string, std::function<std::vector<double>(Random&)>>{
+         const auto& [name, context] : std::map<std::string, std::function<std::vector<double>(Random&)>>{
              {"two times", [&](Random& r) { return of_two_times(0.5, each, r); }},
-             {"two times, each cluster's own share",
+             {"two times, each context's own share",
               [&](Random& r) { return of_two_times(std::uniform_real_distribution()(r), each, r); }},
-             {"two times, one to a cluster",
+             {"two times, one to a context",
               [&](Random& r) { return of_two_times(std::bernoulli_distribution(0.5)(r), each, r); }},
              {"disturbed", [&](Random& r) { return disturbed(each, r); }},
-             {"skewed from cluster to cluster", [&](Random& r) {
+             {"skewed from context to context", [&](Random& r) {
                 const double shift = std::exponential_distribution(50.0)(r);
                 return independent(each, [&] { return shift + std::normal_distribution(0.0, 0.005)(r); });
               }}}) {
-      const Found found = simulate(cluster, clusters, trimmed_mean, signed_ranks);
-      EXPECT_GE(found.share, fewest_hold) << name << ", " << clusters << " of " << each;
-      EXPECT_LE(found.share, most_hold) << name << ", " << clusters << " of " << each;
+      const Found found = simulate(context, contexts, trimmed_mean, signed_ranks);
+      EXPECT_GE(found.share, fewest_hold) << name << ", " << contexts << " of " << each;
+      EXPECT_LE(found.share, most_hold) << name << ", " << contexts << " of " << each;
     }
 }
 
-TEST(MeasureRatio, WhyNeitherMediansNorMeansWithinAClusterAndNeitherOrderStatisticsNorStudentsTBetween) {
+TEST(MeasureRatio, WhyNeitherMediansNorMeansWithinAContextAndNeitherOrderStatisticsNorStudentsTBetween) {
   LEFT_TO_RELEASE_BUILDS();
   const auto two_times = [](Random& r) { return of_two_times(0.5, 10, r); };
   const auto interrupted = [](Random& r) { return disturbed(10, r); };
@@ -505,38 +503,38 @@ TEST(MeasureRatio, WhyNeitherMediansNorMeansWithinAClusterAndNeitherOrderStatist
     const double shift = std::normal_distribution(0.0, 0.02)(r);
     return independent(10, [&] { return shift + std::normal_distribution(0.0, 0.01)(r); });
   };
-  // Within a cluster: a median is twice as wide where calls take one of two times, a mean where the host interrupts.
+  // Within a context: a median is twice as wide where calls take one of two times, a mean where the host interrupts.
   const double trimmed_of_two = simulate(two_times, 12, trimmed_mean, signed_ranks).width;
   EXPECT_GT(simulate(two_times, 12, median, signed_ranks).width, 2 * trimmed_of_two);
   EXPECT_LT(simulate(two_times, 12, mean, signed_ranks).width, trimmed_of_two);
   const double trimmed_of_interrupted = simulate(interrupted, 12, trimmed_mean, signed_ranks).width;
   EXPECT_GT(simulate(interrupted, 12, mean, signed_ranks).width, 5 * trimmed_of_interrupted);
   EXPECT_GT(simulate(interrupted, 12, median, signed_ranks).width, 0.7 * trimmed_of_interrupted);
-  // Between clusters: order statistics are wider, and hold more than they are asked to.
+  // Between contexts: order statistics are wider, and hold more than they are asked to.
   const Found by_ranks = simulate(shifted, 24, trimmed_mean, signed_ranks);
   const Found by_order = simulate(shifted, 24, trimmed_mean, order_statistics);
   EXPECT_GT(by_order.width, 1.2 * by_ranks.width);
   EXPECT_GT(by_order.share, 0.97);
   EXPECT_LT(by_ranks.width, 1.1 * simulate(shifted, 24, trimmed_mean, students_t).width);
-  EXPECT_LT(simulate(interrupted, 12, trimmed_mean, students_t).share, 0.8) << "one cluster may be disturbed or none";
+  EXPECT_LT(simulate(interrupted, 12, trimmed_mean, students_t).share, 0.8) << "one context may be disturbed or none";
 }
 
-TEST(MeasureRatio, ABootstrapOverTheSameClustersCoversTooLittle) {
+TEST(MeasureRatio, ABootstrapOverTheSameContextsCoversTooLittle) {
   LEFT_TO_RELEASE_BUILDS();
   // Why it is not used, and that these simulations notice an interval that is too narrow.
   Random random(5);
   const double confidence = 0.95;
-  constexpr int trials = 800, resamples = 400, allocations = 12;  // what a small GPU has room for
+  constexpr int trials = 800, resamples = 400, contexts = 12;  // what a small GPU has room for
   const auto bootstrap = [&](const TimedRounds& b, const TimedRounds& v) {
-    std::vector<std::vector<double>> clusters(allocations);
+    std::vector<std::vector<double>> by_context(contexts);
     for (std::size_t r = 0; r < b.seconds.size(); ++r)
-      clusters[static_cast<std::size_t>(b.allocations[r])].push_back(std::log(*b.seconds[r] / *v.seconds[r]));
+      by_context[static_cast<std::size_t>(b.contexts[r])].push_back(std::log(*b.seconds[r] / *v.seconds[r]));
     std::vector<double> medians;
     for (int i = 0; i < resamples; ++i) {
       std::vector<double> drawn;
-      for (int k = 0; k < allocations; ++k) {
-        const auto& cluster = clusters[random() % allocations];
-        drawn.insert(drawn.end(), cluster.begin(), cluster.end());
+      for (int k = 0; k < contexts; ++k) {
+        const auto& context = by_context[random() % contexts];
+        drawn.insert(drawn.end(), context.begin(), context.end());
       }
       medians.push_back(median(drawn));
     }
@@ -547,12 +545,12 @@ TEST(MeasureRatio, ABootstrapOverTheSameClustersCoversTooLittle) {
   const auto by_order = [&](const TimedRounds& b, const TimedRounds& v) {
     return paired_ratio(b, v, confidence).interval;
   };
-  EXPECT_GE(coverage(noises().back(), 1, allocations, 9, trials, random, by_order), confidence - slack);
-  EXPECT_LT(coverage(noises().back(), 1, allocations, 9, trials, random, bootstrap), confidence - slack);
+  EXPECT_GE(coverage(noises().back(), 1, contexts, 9, trials, random, by_order), confidence - slack);
+  EXPECT_LT(coverage(noises().back(), 1, contexts, 9, trials, random, bootstrap), confidence - slack);
 }
 
 TEST(MeasureRatio, ThreeAllocationsDoNotShowWhatTheirPlaceDoes) {
-  // Why comparing takes as many allocations as it wants clusters: cut into clusters, three say little more than three.
+  // Why comparing takes as many contexts as it does: cut into parts, three say little more than three.
   Random random(6);
   const double share = coverage(noises().back(), 1, 3, 40, 600, random, [](const TimedRounds& b, const TimedRounds& v) {
     return paired_ratio(b, v, 0.95).interval;
