@@ -94,14 +94,14 @@ struct DigitsOfFloating {
                                                       : -80;
   /// Bits from one band to the next. The powers of two between doubles' bands are doubles.
   static constexpr int apart = mantissa_bits == 53 && sums == Sums::many ? 146 : bits - mantissa_bits + 1,
+                       top = lowest + mantissa_bits - 1 + apart,
                        below_home = mantissa_bits == 24 ? 1 : sums == Sums::many ? 7 : 11;
   static constexpr unsigned home = below_home, bands = 2 * home + 1, specials = bands;
 
   static __device__ unsigned counts_of(unsigned k) { return k == words - 1 ? count_bits + far_bits : count_bits; }
   static __device__ bool fits(W sum) {
     const W size = sum < 0 ? -sum : sum;
-    return size == 0 || (size >= power_of_two<W>(lowest + mantissa_bits - 1) &&
-                         size < power_of_two<W>(lowest + mantissa_bits - 1 + apart));
+    return size == 0 || (size >= power_of_two<W>(lowest + mantissa_bits - 1) && size < power_of_two<W>(top));
   }
   /// Of a sum that does not fit.
   static __device__ unsigned band_of(W sum) {

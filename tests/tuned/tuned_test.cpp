@@ -340,12 +340,12 @@ void digits_of_floating() {
   using D = tuned::Digits<W, meet>;
   const auto back = [](const std::vector<W>& sums) { return in_digits<W, meet>(sums); };
   constexpr W least = std::numeric_limits<W>::epsilon();
-  const W top = std::ldexp(W{1}, D::lowest + D::bits), bottom = std::ldexp(W{1}, D::lowest + D::mantissa_bits - 1);
+  const W top = std::ldexp(W{1}, D::top), bottom = std::ldexp(W{1}, D::lowest + D::mantissa_bits - 1);
   const W largest = std::nextafter(top, W{0}), odd = 1 + least;
   for (const W sum : {W{0}, W{1}, W{-1}, odd, -odd, W{3} / 7, W{-1e-7f}, W{12345.678f}, largest, -largest, bottom,
                       -bottom, std::nextafter(bottom, W{1})})
     EXPECT_EQ(back({sum}), sum) << sum;
-  for (int exponent = D::lowest + D::mantissa_bits - 1; exponent < D::lowest + D::bits; ++exponent)
+  for (int exponent = D::lowest + D::mantissa_bits - 1; exponent < D::top; ++exponent)
     EXPECT_EQ(back({std::ldexp(odd, exponent)}), std::ldexp(odd, exponent)) << exponent;
   // Nothing is rounded off before the end.
   EXPECT_EQ(back({largest, bottom, -largest}), bottom);
@@ -503,7 +503,7 @@ template <class T, tuned::Sums meet>
 void all_exponents_have_a_place() {
   using limits = std::numeric_limits<T>;
   const auto sum = [](const std::vector<T>& numbers) { return in_bands<T, meet>(numbers); };
-  constexpr int least = tuned::Parts<T>::least;
+  constexpr int least = limits::min_exponent - limits::digits;
   for (int exponent = least; exponent < limits::max_exponent; exponent += sanitized ? 7 : 1)
     for (const T odd : {T{1}, -2 + limits::epsilon()}) {
       const T number = std::ldexp(odd, exponent);
