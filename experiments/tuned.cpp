@@ -1,12 +1,13 @@
 /// tuned: the project's own reduction beside CUB's call, by its own policy and by the one of cub/sum-tuned, each sum
 /// that a user may ask for. At the powers of two and at sizes drawn at random in between (the seed is below, so anybody
 /// draws the same); one element more and one less than a power of two, and starts one element behind an aligned one; in
-/// every state of the cache and in a graph; where the order of adding may vary, for so much input that it makes a
+/// every state of the cache and in a graph; on data of other magnitudes, and of several; where the order of adding may vary, for so much input that it makes a
 /// difference; and to the host, beside what users call there, Thrust's. What is claimed of tuned is judged by a run of
 /// this experiment that took no part in making its table of launches (experiment `autotune`).
 
 #include <cmath>
 #include <random>
+#include <string>
 
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
@@ -45,11 +46,15 @@ std::vector<Settings> to_the_host(const Variant& v, const Selection& selection) 
   return {};
 }
 
-/// Points that share their axes, `offset` elements behind an aligned start.
+/// Points that share their axes and dataset, `offset` elements behind an aligned start.
 struct Part {
   Axes axes;
   std::size_t offset = 0;
+  std::string dataset = "random";
 };
+
+/// Data whose sums the finish treats in other ways than those of numbers around 1: see src/tuned/digits.h.
+constexpr const char* magnitudes[] = {"scaled:2^-66", "scaled:2^70", "giants"};
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
@@ -75,6 +80,16 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
     parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two}});
   parts.push_back(
       {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
+  for (const char* magnitude : magnitudes)
+    parts.push_back({.axes = {.types = {ElementType::f32, ElementType::f64},
+                              .sizes = sizes_on(device, {1u << 16, 1u << 20, 1u << 22, 1u << 24}),
+                              .modes = {TimingMode::device, TimingMode::graph},
+                              .cache_states = {CacheState::cold_dirty, CacheState::warm},
+                              .settings = two,
+                              .has = [](const Point& p) {
+                                return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm);
+                              }},
+                     .dataset = magnitude});
   const auto matters = [](const Point& p) {
     return p.problem.bytes() > std::size_t{256} << 20 && p.problem.type != ElementType::i32;
   };
@@ -92,6 +107,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   for (const Part& part : parts)
     for (Point& p : product_of(part.axes, selection, device)) {
       p.offset_elements = part.offset;
+      p.dataset = part.dataset;
       out.push_back(std::move(p));
     }
   return out;

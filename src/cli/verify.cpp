@@ -265,8 +265,7 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
       for (const std::size_t n : asked.sizes)
         for (auto [dataset, check] : works) {
           if (dataset == "wide" && has_squares(operation)) dataset = "wide-square";
-          const auto names = dataset_names(type);
-          if (std::find(names.begin(), names.end(), dataset) == names.end()) continue;  // infinities of integers
+          if (!has_dataset(dataset, type)) continue;  // infinities of integers
           out.push_back({&v,
                          {operation, type, n},
                          v.settings(),
@@ -293,7 +292,8 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   known("--check", options.check, case_checks);
   check_like(options.like);
   index_limit_of(options);
-  known("--dataset", options.dataset, all_dataset_names());
+  const auto has_it = [&](ElementType type) { return has_dataset(options.dataset, type); };
+  if (std::ranges::none_of(all_types(), has_it)) known("--dataset", options.dataset, all_dataset_names());
   const std::size_t offset = offset_of(options);
   for (const std::size_t n : asked.sizes)
     if (offset + n > most_elements)

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "core/error.h"
@@ -14,10 +17,25 @@ namespace reductio {
 namespace {
 
 constexpr std::array<std::string_view, 4> integer_datasets{"random", "exact", "alternating", "largest"};
-constexpr std::array<std::string_view, 20> float_datasets{
+constexpr std::array<std::string_view, 23> float_datasets{
     "random", "exact",       "alternating", "ill-conditioned", "wide",     "wide-square", "tiny",     "tiny-square",
     "huge",   "huge-square", "spread",      "whole-range",     "positive", "subnormal",   "infinity", "nan",
-    "mixed-infinities", "normal",   "infinity-pair", "ones"};
+    "mixed-infinities", "normal",   "infinity-pair", "ones",           "gradients", "giants", "constants"};
+constexpr std::size_t not_of_f16 = 3;  // the last ones
+
+constexpr std::string_view scaled = "scaled:2^";
+
+/// K of scaled:2^K; none of another name, or where 2^K is no normal number of the type.
+std::optional<int> scale_exponent(std::string_view dataset, ElementType type) {
+  if (!dataset.starts_with(scaled) || !is_floating(type)) return {};
+  dataset.remove_prefix(scaled.size());
+  int exponent = 0;
+  const auto [end, error] = std::from_chars(dataset.data(), dataset.data() + dataset.size(), exponent);
+  if (error != std::errc{} || end != dataset.data() + dataset.size()) return {};
+  const int most = type == ElementType::f64 ? 1023 : type == ElementType::f16 ? 15 : 127;
+  if (exponent > most || exponent < 1 - most) return {};
+  return exponent;
+}
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
 class Random {
@@ -208,6 +226,11 @@ void fill_alternating(std::vector<Value<T>>& tile) {
   for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = i % 2 == 0 ? high : low;
 }
 
+/// Of either sign: the elementary charge, Planck's and Boltzmann's constants, the masses of an electron and a proton, the
+/// gravitational constant, the speed of light, Avogadro's number, the masses of earth and sun.
+constexpr double physical_constants[] = {1.602176634e-19, 6.62607015e-34,  1.380649e-23, 9.1093837015e-31,
+                                         1.67262192369e-27, 6.6743e-11, 299792458, 6.02214076e23, 5.9722e24, 1.98847e30};
+
 template <class T>
 void fill_special(std::vector<Value<T>>& tile, std::string_view dataset, Random& random, std::uint64_t seed) {
   using V = Value<T>;
@@ -277,6 +300,22 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
       for (V& x : tile) x = nearly_normal<V>(random);
     } else if (dataset == "ones") {
       std::fill(tile.begin(), tile.end(), V{1});
+    } else if (dataset.starts_with(scaled)) {
+      Random same("normal", seed);
+      const int exponent = std::stoi(std::string(dataset.substr(scaled.size())));
+      for (V& x : tile) x = std::ldexp(nearly_normal<V>(same), exponent);
+    } else if (dataset == "gradients") {
+      for (V& x : tile) {
+        const V gradient = std::ldexp(nearly_normal<V>(random), -33);
+        x = gradient * gradient;
+      }
+    } else if (dataset == "giants") {
+      for (V& x : tile) x = random.chance(1u << 16) ? std::ldexp(V{1}, most_exponent<T>) : nearly_normal<V>(random);
+    } else if (dataset == "constants") {
+      for (V& x : tile) {
+        const auto constant = static_cast<V>(physical_constants[random.below(std::size(physical_constants))]);
+        x = random.chance(2) ? -constant : constant;
+      }
     } else {
       fill_special<T>(tile, dataset, random, seed);
     }
@@ -292,8 +331,14 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
 }  // namespace
 
 std::span<const std::string_view> dataset_names(ElementType type) {
-  if (is_floating(type)) return float_datasets;
-  return integer_datasets;
+  if (!is_floating(type)) return integer_datasets;
+  const std::span<const std::string_view> all(float_datasets);
+  return type == ElementType::f16 ? all.first(all.size() - not_of_f16) : all;
+}
+
+bool has_dataset(std::string_view dataset, ElementType type) {
+  const auto names = dataset_names(type);
+  return std::find(names.begin(), names.end(), dataset) != names.end() || scale_exponent(dataset, type);
 }
 
 std::vector<std::string_view> all_dataset_names() {
@@ -304,10 +349,10 @@ std::vector<std::string_view> all_dataset_names() {
 }
 
 void check_dataset(std::string_view dataset, ElementType type) {
-  const auto names = dataset_names(type);
-  if (std::find(names.begin(), names.end(), dataset) != names.end()) return;
+  if (has_dataset(dataset, type)) return;
   std::string known;
-  for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+  for (const auto name : dataset_names(type)) known += (known.empty() ? "" : ", ") + std::string(name);
+  if (is_floating(type)) known += ", scaled:2^K such as scaled:2^-10";
   throw UsageError("unknown dataset '" + std::string(dataset) + "' for " + std::string(name(type)) +
                    "; known: " + known);
 }

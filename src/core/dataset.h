@@ -28,6 +28,10 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///   largest       each the largest number
 /// and for floats only
 ///   normal        mean 0, variance 1, the sum of twelve uniform numbers each: normal but for the tails beyond 6
+///   scaled:2^K    `normal` times 2^K: every K for which 1 is a normal number of the type
+///   gradients     squares of `normal` times 2^-33: around 10^-20, all positive (not of f16, nor are the next two)
+///   giants        `normal`, and one in 2^16 is 2^93 (f32, bf16) or 2^989 (f64), as in `alternating`
+///   constants     of physics in SI units, of both signs: charges, masses and Planck's constant beside the sun's mass
 ///   ill-conditioned  widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
 ///   wide          whole numbers whose sum is exact in any order of adding, one of which (in every period) needs all of
 ///                 the type's digits, while those of `exact` are short: a kernel that keeps fewer digits fails. Up to
@@ -48,12 +52,13 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///   infinity-pair random with +inf and, as many elements behind it as the seed says, -inf: one thread of a grid with
 ///                 that stride meets both
 ///   ones          each 1: an f32 accumulator stops at 2^24
+/// All but scaled:2^K, of which there are many.
 std::span<const std::string_view> dataset_names(ElementType);
-
 /// Of any type.
 std::vector<std::string_view> all_dataset_names();
 
-/// Throws UsageError for a name that is none of dataset_names(), listing them.
+bool has_dataset(std::string_view dataset, ElementType);
+/// Throws UsageError for a name that the type does not have, listing those that it has.
 void check_dataset(std::string_view dataset, ElementType);
 
 /// The first min(n, dataset_period) elements as raw bytes. Checks the name.

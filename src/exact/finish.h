@@ -6,7 +6,7 @@
 #include "../device/kernel.h"
 #include "../tuned/digits.h"
 #include "../tuned/launch_table.h"
-#include "../tuned/long_accumulator.h"
+#include "../tuned/far_bands.h"
 #include "lanes.h"
 
 namespace reductio::tuned {
@@ -170,6 +170,7 @@ struct ExactResult {
 ///   word 7        | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
 class ExactFinish {
   static constexpr unsigned packed = 8;
+  static constexpr std::uint64_t one_far_band = one_block << count_bits, all_far_bands = all_blocks << count_bits;
   /// Of the highest packed digit of a block: 2047 of them have 39 bits.
   static constexpr std::int64_t most_of_last = std::int64_t{1} << 28;
   /// Where the packed digits are, among a warp's: in digit[row] of lanes first to last. Behind the digits the long
@@ -182,7 +183,7 @@ class ExactFinish {
     static_assert(last < 32 && only_zeros_word < 32 * per_lane, "in one row, and read by a warp");
   };
   static constexpr unsigned words_of_sum = 32 * 2, words_of_squares = 32 * 3;
-  static_assert(words_of_sum + words_of_squares <= 2 * long_accumulator_words && 2 * packed <= claims_word,
+  static_assert(words_of_sum + words_of_squares <= 2 * far_words && 2 * packed <= claims_word,
                 "they lie where those of tuned::sum and tuned::moments are");
 
  public:
@@ -357,7 +358,7 @@ class ExactFinish {
 
   template <unsigned of>
   __device__ std::uint64_t* outside_words() const {
-    return workspace + (long_accumulator_word + of * words_of_sum);
+    return workspace + (far_word + of * words_of_sum);
   }
   template <unsigned of>
   __device__ void add_outside(unsigned word, std::int64_t value) const {
@@ -378,7 +379,7 @@ class ExactFinish {
       const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
       std::uint64_t* const words = workspace + of * packed;
       std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
-      if (lane == A::last && !fits) word += one_that_did_not_fit;
+      if (lane == A::last && !fits) word += one_far_band;
       // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
       // which the block's barrier has brought here.
       if (!fits) __threadfence();
@@ -387,7 +388,7 @@ class ExactFinish {
       if ((are_complete >> A::last & 1) == 0) return;
       while (has_word && !complete(word)) word = load_relaxed(words + (lane - A::first));
       sum = has_word ? static_cast<std::int64_t>(word) >> counts : 0;
-      all_fit = __any_sync(whole_warp, lane == A::last && (word & all_that_did_not_fit) != 0) == 0;
+      all_fit = __any_sync(whole_warp, lane == A::last && (word & all_far_bands) != 0) == 0;
       if (has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
     }
     constexpr int base = LaneDigits<per_lane>::base + 32 * A::row;

@@ -12,15 +12,7 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
-/// The sum of a warp's values, in all lanes. Below 8.0, and simulated, by shuffles.
-__device__ inline unsigned added_in_warp(unsigned value) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(whole_warp, value);
-#else
-  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(whole_warp, value, distance);
-  return value;
-#endif
-}
+/// The least of a warp's values, in all lanes. Below 8.0, and simulated, by shuffles.
 __device__ inline unsigned least_in_warp(unsigned value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_min_sync(whole_warp, value);

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "../device/kernel.h"
-#include "../tuned/long_accumulator.h"
+#include "../tuned/far_bands.h"
 #include "../tuned/reading.h"
 #include "lanes.h"
 

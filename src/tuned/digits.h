@@ -1,46 +1,61 @@
 #pragma once
 /// Sums as whole numbers in several words, which atomics add up without rounding and so to the same bits in any order.
-/// Floating-point sums are written in fixed point, one digit a word: a short Kulisch accumulator, small enough for one
-/// update by a warp. Sums outside its range, infinities and NaN go to the full one (long_accumulator.h).
+/// Floating-point sums are written in fixed point, one digit a word: a Kulisch accumulator. A call needs few of its
+/// digits, so they lie in bands. The home band takes sums around 1, and all integers:
 ///
 ///   of one sum from each block, 144 bits
 ///   bit       2^lowest                                                                          2^(lowest + 144)
 ///   number    | digit 0: 39 bits | digit 1: 39 bits | digit 2: 39 bits | digit 3: 27 bits |
 ///
-///   word 0-2  | sum of the digits, signed: 52 bits                | how many blocks: 12 bits |
-///   word 3    | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
+///   word 0-2  | sum of the digits, signed: 52 bits                             | how many blocks: 12 bits |
+///   word 3    | sum of the digits, signed: 40 bits | far bands they added to: 12 | how many blocks: 12    |
 ///
 /// Each digit has 12 bits less than its field, so 4095 of them cannot overflow it. If blocks add many sums, up to 2^24
-/// in all, there are seven digits of 27 bits and one of 15: 204 bits.
+/// in all, there are seven digits of 27 bits and one of 11: 200 bits.
+///
+/// Other sums go to far bands, of as many words. A band is the home band for sums times a power of two. They lie so that
+/// each sum fits into one: doubles have 22, 92 bits apart, floats 2, 121 bits apart; of many sums 14 and 2. One band more
+/// counts infinities and NaN.
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "../device/kernel.h"
 #include "launch_table.h"
-#include "long_accumulator.h"
 #include "reading.h"
 
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// Bits of a word that count blocks. The last word has as many more, which count blocks with values that did not fit.
+/// 2^exponent, a normal number.
+template <class W>
+__device__ W power_of_two(int exponent) {
+  using Bits = std::conditional_t<sizeof(W) == 8, std::uint64_t, std::uint32_t>;
+  const Bits biased = static_cast<Bits>(exponent + std::numeric_limits<W>::max_exponent - 1);
+  const Bits bits = biased << (std::numeric_limits<W>::digits - 1);
+  W out;
+  memcpy(&out, &bits, sizeof out);
+  return out;
+}
+
+/// Bits of a word that count blocks.
 inline constexpr unsigned count_bits = 12;
 static_assert(most_sums == (1u << count_bits) - 1, "a call has no more blocks");
 inline constexpr std::uint64_t one_block = 1, all_blocks = most_sums;
-/// In the last word of a sum of floating-point numbers.
-inline constexpr std::uint64_t one_that_did_not_fit = one_block << count_bits,
-                               all_that_did_not_fit = std::uint64_t{most_sums} << count_bits;
 /// How many sums are added up: one of each block, or up to 2^24.
 enum class Sums : unsigned { one_of_each_block = count_bits, many = 24 };
-/// Bits of a digit, so that this many can be added up. The last digit has count_bits less.
+/// Bits of a digit, so that this many can be added up. The last digit of the home band has far_bits() less.
 constexpr unsigned digit_bits(Sums sums) { return 64 - count_bits - 1 - static_cast<unsigned>(sums); }
+/// In the last word of a home band: bits that count the far bands to which blocks have added. Of many sums a block may
+/// add to 16.
+constexpr unsigned far_bits(Sums sums) { return sums == Sums::many ? count_bits + 4 : count_bits; }
 
-/// The digits of a sum in W. words: how many. fits(sum): whether the sum is in range. digit(sum, k): its digit k,
-/// signed. counts_of(k): the bit of word k where the digit starts. part(word, k): the value of word k's digits; the
-/// parts of all words add up to the sum.
+/// The digits of the home band, of sums in W. words: how many. fits(sum): whether the sum is in range. digit(sum, k):
+/// its digit k, signed. counts_of(k): the bit of word k where the digit starts. part(word, k): the value of word k's
+/// digits; the parts of all words add up to the sum.
 template <class W, Sums sums = Sums::one_of_each_block>
 struct Digits;
 
@@ -67,26 +82,56 @@ struct Digits<std::uint64_t> {
   }
 };
 
-/// Range, roughly: zero and 10^-17 to 10^19 for float, 10^-12 to 10^15 for double; with many sums 10^-23 to 10^31 and
-/// 10^-20 to 10^25.
+/// Range of the home band, roughly: zero and 10^-17 to 10^19 for float, 10^-12 to 10^15 for double; with many sums 10^-23
+/// to 10^30 and 10^-20 to 10^23.
 template <class W, Sums sums>
 struct DigitsOfFloating {
-  static constexpr unsigned words = sums == Sums::many ? 8 : 4, bits_each = digit_bits(sums);
-  static constexpr int mantissa_bits = std::numeric_limits<W>::digits, bits = words * bits_each - count_bits;
+  static constexpr unsigned words = sums == Sums::many ? 8 : 4, bits_each = digit_bits(sums),
+                            far_bits = tuned::far_bits(sums);
+  static constexpr int mantissa_bits = std::numeric_limits<W>::digits, bits = words * bits_each - far_bits;
   static constexpr int lowest = sums == Sums::many    ? mantissa_bits == 53 ? -120 : -100
                                 : mantissa_bits == 53 ? -92
                                                       : -80;
+  /// Bits from one band to the next. The powers of two between doubles' bands are doubles.
+  static constexpr int apart = mantissa_bits == 53 && sums == Sums::many ? 146 : bits - mantissa_bits + 1,
+                       top = lowest + mantissa_bits - 1 + apart,
+                       below_home = mantissa_bits == 24 ? 1 : sums == Sums::many ? 7 : 11;
+  static constexpr unsigned home = below_home, bands = 2 * home + 1, specials = bands;
 
-  static __device__ unsigned counts_of(unsigned k) { return k == words - 1 ? 2 * count_bits : count_bits; }
+  static __device__ unsigned counts_of(unsigned k) { return k == words - 1 ? count_bits + far_bits : count_bits; }
   static __device__ bool fits(W sum) {
     const W size = sum < 0 ? -sum : sum;
-    return size == 0 || (size >= power_of_two<W>(lowest + mantissa_bits - 1) && size < power_of_two<W>(lowest + bits));
+    return size == 0 || (size >= power_of_two<W>(lowest + mantissa_bits - 1) && size < power_of_two<W>(top));
+  }
+  /// Of a sum that does not fit.
+  static __device__ unsigned band_of(W sum) {
+    using Bits = std::conditional_t<sizeof(W) == 8, std::uint64_t, std::uint32_t>;
+    constexpr int least = std::numeric_limits<W>::min_exponent - mantissa_bits;
+    constexpr unsigned infinite = 2 * std::numeric_limits<W>::max_exponent - 1;
+    Bits raw;
+    memcpy(&raw, &sum, sizeof raw);
+    const unsigned exponent = static_cast<unsigned>(raw >> (mantissa_bits - 1)) & infinite;
+    if (exponent == infinite) return specials;
+    return (exponent - (exponent != 0) + static_cast<unsigned>(least - lowest + below_home * apart)) / apart;
+  }
+  /// A sum of a band times 2^shift_of(band) is one of the home band.
+  static __device__ int shift_of(unsigned band) { return (below_home - static_cast<int>(band)) * apart; }
+  /// Eight digits have more exponents than a float.
+  using Step = std::conditional_t<sums == Sums::many, double, W>;
+  /// What the sum adds to word k of its band.
+  static __device__ std::int64_t far_digit(W sum, unsigned band, unsigned k) {
+    if (band == specials) return k == (sum != sum ? 2u : sum < 0 ? 1u : 0u);
+    return digit(static_cast<Step>(sum) * power_of_two<Step>(shift_of(band)), k);
   }
   /// Exact in every step: what the higher digits leave, in units of this digit, without its fraction.
-  static __device__ std::int64_t digit(W sum, unsigned k) {
+  static __device__ std::int64_t digit(Step sum, unsigned k) {
     const int unit = exponent_of(k), above = unit + static_cast<int>(bits_each);
-    const Step exact = sum, before = truncated(exact * power_of_two<Step>(-above)) * power_of_two<Step>(above);
-    return static_cast<std::int64_t>((exact - before) * power_of_two<Step>(-unit));
+    const Step before = truncated(sum * power_of_two<Step>(-above)) * power_of_two<Step>(above);
+    return static_cast<std::int64_t>((sum - before) * power_of_two<Step>(-unit));
+  }
+  /// In the home band's last word: how often blocks have added to far bands.
+  static __device__ unsigned far_updates(std::uint64_t word) {
+    return static_cast<unsigned>(word >> count_bits) & ((1u << far_bits) - 1);
   }
   /// Exact. Adding two parts rounds by at most 2^-53 of the sum of the blocks' absolute sums.
   static __device__ double part(std::uint64_t word, unsigned k) {
@@ -97,8 +142,6 @@ struct DigitsOfFloating {
   static __device__ int exponent_of(unsigned k) { return lowest + static_cast<int>(bits_each * k); }
 
  private:
-  /// Eight digits have more exponents than a float.
-  using Step = std::conditional_t<sums == Sums::many, double, W>;
   static __device__ Step truncated(Step x) {
     if constexpr (std::is_same<Step, double>::value)
       return trunc(x);

@@ -11,10 +11,10 @@
 /// gives the same bits. The block that completes the last word has the result. If another word is not complete yet, it
 /// polls that word: every block has already sent it.
 ///
-/// Values that do not fit. Too large, too small, infinite or NaN: the block adds them to a long accumulator
-/// (long_accumulator.h) and counts itself in the last word. Each lane updates the accumulator, passes a fence, and then
-/// updates its word. In the last block each lane sees its word complete and passes a fence before the warp's barrier.
-/// So lane k sees what lane k of every block added, and the barrier shares it with the warp.
+/// Sums that the words have no digits for, infinite ones and NaN. The block adds its sum to the words of a far band
+/// (digits.h), and counts itself in the home band's last word. One request does both, and nothing orders its parts. If
+/// all blocks add to the same far band, as they do to data of one magnitude, the last block's update returns its complete
+/// words. Else that block reads all bands (far_bands.h).
 ///
 /// To the host (OnHost). A block's sum and its "full" mark are one 8-byte store, which PTX keeps whole; a vector store
 /// it does not. So a 4-byte sum takes one word, an 8-byte sum two, and moments up to four. The host waits for each word
@@ -26,13 +26,11 @@
 
 #include "../device/kernel.h"
 #include "digits.h"
+#include "far_bands.h"
 #include "reading.h"
 
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
-
-using device::load_relaxed;
-using device::store_relaxed;
 
 /// Sums as words that can arrive one by one. High half: 4 bytes of the sums. Low half: the mark `full`, or 0 until the
 /// word has arrived.
@@ -73,80 +71,137 @@ template <class S, Sums meet = Sums::one_of_each_block>
 class PackedSum {
   using W = typename Summed<S>::W;
   using D = Digits<W, meet>;
-  static constexpr unsigned lanes = Summed<S>::values * D::words, last = lanes - 1, all_lanes = 0xffffffffu;
-  static_assert(lanes <= claims_word, "words on 128 bytes");
-  static constexpr bool floating = std::is_floating_point<W>::value;
+  static constexpr bool floating = std::is_floating_point<W>::value, many = meet == Sums::many;
+  static constexpr unsigned values = Summed<S>::values, lanes = values * D::words, last = lanes - 1,
+                            all_lanes = 0xffffffffu;
+  static_assert(lanes + (many ? 0 : 2 * lanes) <= claims_word, "with the floats' far bands");
 
  public:
   explicit __device__ PackedSum(std::uint64_t* workspace) : words_(workspace) {}
 
   /// By the first warp of a block, all of whose lanes have the sum.
   __device__ void add(const S& sum) {
-    if (!has_word()) return;
     const W mine = Summed<S>::value(sum, which());
-    if (D::fits(mine)) {
-      digits_ += D::digit(mine, k());
-    } else if constexpr (floating) {
-      long_accumulator(which()).add(mine, k());
-      did_not_fit_ = true;
-    }
+    if constexpr (floating)
+      if (!D::fits(mine)) return add_far(mine);
+    digits_ += D::digit(mine, k());
   }
 
   /// By the same warp, once for each block of the grid.
   template <class Result>
   __device__ void end(const Result& result) {
-    const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
+    if constexpr (floating && many) send_far();
+    // Behind the lanes with a word: one for each sum, which counts the block if its sum is in a far band.
+    const bool is_counter = floating && !many && threadIdx.x - lanes < values && bands_ != 0;
+    unsigned have_updated = (1u << lanes) - 1;
+    if constexpr (floating && !many)
+      have_updated = values == 1 ? have_updated | unsigned{bands_ != 0} << lanes
+                                 : __ballot_sync(all_lanes, has_word() || is_counter);
+    std::uint64_t* place = words_ + threadIdx.x;
     std::uint64_t word = 0;
-    if (has_word()) {
+    if (has_word() || is_counter) {
       std::uint64_t mine = (static_cast<std::uint64_t>(digits_) << D::counts_of(k())) + one_block;
-      if (did_not_fit_) {
-        if (k() == D::words - 1) mine += one_that_did_not_fit;
-        __threadfence();  // whoever sees the update below sees those of the long accumulator
-      }
-      word = device::atomicAdd(words_ + threadIdx.x, mine) + mine;
+      if constexpr (floating)
+        if (bands_ != 0) {
+          if constexpr (many) {
+            if (is_last_word()) mine += static_cast<std::uint64_t>(__popc(bands_)) << count_bits;
+          } else if (is_counter) {
+            place = words_of(which(), D::home) + (D::words - 1);
+            mine = one_block + (one_block << count_bits);
+          } else {
+            place = words_of(which(), own_band()) + k();
+          }
+        }
+      word = device::atomicAdd(place, mine) + mine;
     }
     // Sum up first and check afterwards: the sum then does not wait for the check.
     S sums = sums_of(word);
-    const unsigned are_complete = __ballot_sync(all_lanes, complete(word));
-    if ((are_complete >> last & 1) == 0) return;
-    if ((are_complete | ~0u << lanes) != all_lanes) {
-      // Not seen on a GPU, where a warp's updates are one request, but nothing promises it.
-      while (has_word() && !complete(word)) word = load_relaxed(words_ + threadIdx.x);
-      __syncwarp();
-      sums = sums_of(word);
-    }
-    // Every word is complete: behind this fence lane k sees what lane k of every block did before its update.
+    const unsigned are_complete = __ballot_sync(all_lanes, (word & all_blocks) == gridDim.x),
+                   decides = 31 - static_cast<unsigned>(__clz(static_cast<int>(have_updated)));
+    if ((are_complete >> decides & 1) == 0) return;
+    bool is_whole = (are_complete & have_updated) == have_updated;
     if constexpr (floating)
-      if (__any_sync(all_lanes, has_word() && k() == D::words - 1 && (word & all_that_did_not_fit) != 0)) {
-        __threadfence();
-        __syncwarp();  // all lanes' fences come before any lane's reads
-        double more = long_accumulator(0).take();
-        if constexpr (last >= D::words) {
-          const double of_second = long_accumulator(1).take();
-          if (threadIdx.x >= D::words) more = of_second;
-        }
-        sums = sums_of(word, more);
-      }
-    if (has_word()) store_relaxed(words_ + threadIdx.x, std::uint64_t{0});
+      is_whole = is_whole && !__any_sync(all_lanes, many ? is_last_word() && D::far_updates(word) != 0
+                                                         : bands_ >> D::specials != 0);
+    if (!is_whole) sums = gathered(word);
+    else if (has_word() || is_counter) store_relaxed(place, std::uint64_t{0});
     if (threadIdx.x == 0) result.store(sums);
   }
 
  private:
   static __device__ bool has_word() { return threadIdx.x < lanes; }
   /// Which sum this lane belongs to, and which digit of it.
-  static __device__ unsigned which() { return threadIdx.x / D::words; }
+  static __device__ unsigned which() {
+    if constexpr (values == 1) return 0;
+    else return has_word() ? threadIdx.x / D::words : threadIdx.x % values;
+  }
   static __device__ unsigned k() { return threadIdx.x % D::words; }
 
-  __device__ LongAccumulator long_accumulator(unsigned of) const {
-    return LongAccumulator(words_ + (long_accumulator_word + of * long_accumulator_words));
+  static __device__ bool is_last_word() { return has_word() && k() == D::words - 1; }
+
+  /// The words of a band. The floats' far bands lie behind the home band, in the same request. By selection: lanes that
+  /// took branches of their own would read one after the other.
+  __device__ std::uint64_t* words_of(unsigned value, unsigned band) const {
+    unsigned first = far_word + value * far_words + band * D::words;
+    if (D::bands == 3 && !many) first = band == D::specials ? first : lanes + (value * 2 + band / 2) * D::words;
+    return words_ + (band == D::home ? value * D::words : first);
   }
-  /// The sum, in lane 0. `more` is added to the sum that this lane belongs to.
-  template <class... More>
-  static __device__ S sums_of(std::uint64_t word, More... more) {
+  /// Of one sum: the far band that it is in.
+  __device__ unsigned own_band() const { return static_cast<unsigned>(__ffs(static_cast<int>(bands_))) - 1; }
+
+  __device__ void add_far(W mine) {
+    static_assert((D::specials + 1) * D::words <= far_words && D::specials < 32);
+    const unsigned band = D::band_of(mine);
+    if constexpr (many) {
+      if (!has_word()) return;
+      std::int64_t* const own = far_digits() + (which() * (D::specials + 1) * D::words + k());
+      if (bands_ == 0)
+        for (unsigned b = 0; b <= D::specials; ++b) own[b * D::words] = 0;
+      own[band * D::words] += D::far_digit(mine, band, k());
+    } else {
+      digits_ = D::far_digit(mine, band, k());
+    }
+    bands_ |= 1u << band;
+  }
+  /// Of many sums: what they add to far bands. Each lane has words of its own.
+  static __device__ std::int64_t* far_digits() {
+    __shared__ __align__(16) std::int64_t digits[values * (D::specials + 1) * D::words];
+    return digits;
+  }
+  __device__ void send_far() const {
+    if (bands_ == 0 || !has_word()) return;
+    for (unsigned band = 0; band <= D::specials; ++band) {
+      if ((bands_ >> band & 1) == 0) continue;
+      const std::int64_t digits = far_digits()[(which() * (D::specials + 1) + band) * D::words + k()];
+      device::atomicAdd(words_of(which(), band) + k(),
+                        (static_cast<std::uint64_t>(digits) << D::counts_of(k())) + one_block);
+    }
+  }
+
+  /// The sum, in lane 0, where this block's own words are not all of it. Resets the words.
+  __device__ S gathered(std::uint64_t word) const {
+    if constexpr (floating) {
+      const auto sum = [&](unsigned value) {
+        return static_cast<W>(sum_of_bands<D, meet>(words_of(value, threadIdx.x)));
+      };
+      if constexpr (values == 1) return sum(0);
+      else return {sum(0), sum(1)};
+    } else {
+      // Not seen on a GPU, where a warp's updates are one request, but nothing promises it.
+      while (has_word() && (word & all_blocks) != gridDim.x) word = load_relaxed(words_ + threadIdx.x);
+      __syncwarp();
+      if (has_word()) store_relaxed(words_ + threadIdx.x, std::uint64_t{0});
+      return sums_of(word);
+    }
+  }
+
+  /// The sum, in lane 0, where all of it is in this block's words.
+  __device__ S sums_of(std::uint64_t word) const {
     auto part = D::part(word, k());
     for (unsigned distance = D::words / 2; distance > 0; distance /= 2)
       part += __shfl_down_sync(all_lanes, part, distance);
-    ((part += more), ...);
+    if constexpr (floating && !many)
+      if (bands_ != 0) part *= power_of_two<double>(-D::shift_of(own_band()));
     const W total = static_cast<W>(part);
     if constexpr (std::is_same<S, W>::value)
       return total;
@@ -156,7 +211,7 @@ class PackedSum {
 
   std::uint64_t* words_;
   std::int64_t digits_ = 0;
-  bool did_not_fit_ = false;
+  unsigned bands_ = 0;  ///< a bit for each far band that this lane's sum is in
 };
 
 /// Packed atomics for blocks with one sum each.

@@ -116,10 +116,10 @@ inline constexpr unsigned most_sums = 4095;
 /// The most blocks of a cluster.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: the sums and the counter of claimed tiles, each on 128 bytes of its own, and two long
-/// accumulators (tuned/long_accumulator.h). All are zero between calls.
-inline constexpr unsigned claims_word = 16, long_accumulator_word = 32, long_accumulator_words = 80;
-inline constexpr std::size_t workspace_words = long_accumulator_word + 2 * long_accumulator_words;
+/// The workspace, in words: the sums, the counter of claimed tiles on 128 bytes of its own, and the far bands of two
+/// sums (tuned/digits.h). All are zero between calls.
+inline constexpr unsigned claims_word = 32, far_word = 48, far_words = 128;
+inline constexpr std::size_t workspace_words = far_word + 2 * far_words;
 inline constexpr std::size_t workspace_bytes = workspace_words * sizeof(std::uint64_t);
 constexpr std::size_t most_blocks(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
 /// The most words that a block sends to the host.

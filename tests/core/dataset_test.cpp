@@ -59,6 +59,39 @@ TEST(Dataset, unknown_names_are_refused_with_the_known_ones) {
   }
 }
 
+TEST(Dataset, normal_numbers_are_scaled_by_any_power_of_two_of_the_type) {
+  const auto normal = values<float>(make_tile("normal", ElementType::f32, 1000, 7)),
+             scaled = values<float>(make_tile("scaled:2^-66", ElementType::f32, 1000, 7));
+  for (std::size_t i = 0; i < normal.size(); ++i) EXPECT_EQ(scaled[i], std::ldexp(normal[i], -66));
+  EXPECT_EQ(make_tile("scaled:2^0", ElementType::f64, 1000, 7), make_tile("normal", ElementType::f64, 1000, 7));
+  EXPECT_TRUE(has_dataset("scaled:2^1023", ElementType::f64));
+  for (const char* name : {"scaled:2^128", "scaled:2^-127", "scaled:2^", "scaled:2^1x", "scaled:", "scaled:3"})
+    EXPECT_FALSE(has_dataset(name, ElementType::f32)) << name;
+  EXPECT_FALSE(has_dataset("scaled:2^1", ElementType::i32));
+  try {
+    check_dataset("scaled:2^16", ElementType::f16);
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_TRUE(std::string(e.what()).ends_with("mixed-infinities, normal, scaled:2^K such as scaled:2^-10")) << e.what();
+  }
+}
+
+TEST(Dataset, magnitudes_are_those_of_real_data) {
+  const auto gradients = values<float>(make_tile("gradients", ElementType::f32, 10000, 7));
+  double sum = 0;
+  for (const float x : gradients) {
+    EXPECT_GE(x, 0);
+    sum += x;
+  }
+  EXPECT_NEAR(sum / 10000, 0x1p-66, 0x1p-70);
+  const auto with_giants = values<double>(make_tile("giants", ElementType::f64, dataset_period, 7));
+  EXPECT_NEAR(std::ranges::count(with_giants, 0x1p989), 16, 12);
+  EXPECT_EQ(std::ranges::count_if(with_giants, [](double x) { return std::abs(x) > 6 && x != 0x1p989; }), 0);
+  const auto constants = values<double>(make_tile("constants", ElementType::f64, 1000, 7));
+  EXPECT_GT(std::ranges::count(constants, -6.62607015e-34), 10);
+  EXPECT_GT(std::ranges::count(constants, 1.98847e30), 10);
+}
+
 class ExactDataset : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(ExactDataset, is_exact_in_any_order_for_sum_and_squares) {

@@ -340,12 +340,12 @@ void digits_of_floating() {
   using D = tuned::Digits<W, meet>;
   const auto back = [](const std::vector<W>& sums) { return in_digits<W, meet>(sums); };
   constexpr W least = std::numeric_limits<W>::epsilon();
-  const W top = std::ldexp(W{1}, D::lowest + D::bits), bottom = std::ldexp(W{1}, D::lowest + D::mantissa_bits - 1);
+  const W top = std::ldexp(W{1}, D::top), bottom = std::ldexp(W{1}, D::lowest + D::mantissa_bits - 1);
   const W largest = std::nextafter(top, W{0}), odd = 1 + least;
   for (const W sum : {W{0}, W{1}, W{-1}, odd, -odd, W{3} / 7, W{-1e-7f}, W{12345.678f}, largest, -largest, bottom,
                       -bottom, std::nextafter(bottom, W{1})})
     EXPECT_EQ(back({sum}), sum) << sum;
-  for (int exponent = D::lowest + D::mantissa_bits - 1; exponent < D::lowest + D::bits; ++exponent)
+  for (int exponent = D::lowest + D::mantissa_bits - 1; exponent < D::top; ++exponent)
     EXPECT_EQ(back({std::ldexp(odd, exponent)}), std::ldexp(odd, exponent)) << exponent;
   // Nothing is rounded off before the end.
   EXPECT_EQ(back({largest, bottom, -largest}), bottom);
@@ -388,7 +388,7 @@ TEST(SimTunedDigits, HoldSumsWithoutRounding) {
   EXPECT_EQ(in_digits<std::uint32_t>({0xffffffffu, 0xffffffffu}), 0xfffffffeu);
 }
 
-/// Sums that the words have no place for go to the long accumulator: of some blocks, of all, infinite ones, and of
+/// Sums that the home band has no digits for go to far bands: of some blocks, of all, infinite ones, and of
 /// moments both sums of a block, or one of them. All words are zero afterwards.
 template <class T, class Operation = Identity>
 void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
@@ -479,52 +479,57 @@ TEST_P(SimTuned, AddsUpLittleBesideMore) {
   adds_up_little_beside_more<double>(claims, 8192, 5);
 }
 
-/// One warp, whose lanes add the numbers to an accumulator and then take the sum, all of them the same.
-__global__ void sum_of_long(const double* in, unsigned n, std::uint64_t* words, double* out) {
-  const tuned::LongAccumulator sum(words);
-  for (unsigned i = threadIdx.x / tuned::LongAccumulator::parts; i < n; i += 32 / tuned::LongAccumulator::parts)
-    if (threadIdx.x < 32 / tuned::LongAccumulator::parts * tuned::LongAccumulator::parts)
-      sum.add(in[i], threadIdx.x % tuned::LongAccumulator::parts);
-  __syncwarp();
-  out[threadIdx.x] = sum.take();
+/// Each block has one of the numbers, or all of them if blocks add many sums.
+template <class T, tuned::Sums meet>
+__global__ void sum_of_blocks(const T* in, unsigned n, std::uint64_t* words, T* out) {
+  tuned::PackedSum<T, meet> packed(words);
+  if (meet == tuned::Sums::many)
+    for (unsigned i = 0; i < n; ++i) packed.add(in[i]);
+  else
+    packed.add(in[blockIdx.x]);
+  packed.end(tuned::OnDevice<T>{out});
 }
-double in_long_accumulator(const std::vector<double>& numbers) {
-  const Buffer<std::uint64_t> words = zeros<std::uint64_t>(tuned::long_accumulator_words);
-  const Buffer<double> out(32);
+template <class T, tuned::Sums meet>
+T in_bands(const std::vector<T>& numbers) {
+  const auto words = new_workspace();
+  const Buffer<T> out(1);
   const auto in = on_device(numbers);
-  run<sum_of_long>(1, 32, 0, in.ptr(), static_cast<unsigned>(numbers.size()), words.ptr(), out.ptr());
-  const std::vector<std::uint64_t> after = on_host(words);
-  EXPECT_EQ(std::count(after.begin(), after.end(), 0u), std::ssize(after)) << "taken";
-  const std::vector<double> of_lanes = on_host(out);
-  for (const double each : of_lanes) EXPECT_EQ(std::memcmp(&each, of_lanes.data(), sizeof each), 0) << each;
-  return of_lanes[0];
+  const auto n = static_cast<unsigned>(numbers.size());
+  run<sum_of_blocks<T, meet>>(meet == tuned::Sums::many ? 1 : n, 32, 0, in.ptr(), n, words.ptr(), out.ptr());
+  EXPECT_EQ(on_host(words), std::vector<std::uint64_t>(words.size())) << "zero again";
+  return on_host(out)[0];
 }
-TEST_P(SimTuned, ALongAccumulatorHasAllExponents) {
-  using limits = std::numeric_limits<double>;
-  EXPECT_EQ(in_long_accumulator({}), 0);
-  for (int exponent = -1074; exponent < 1024; exponent += 31)  // each place in a word, and each word
-    for (const double odd : {1.0, -1.0, 1 + limits::epsilon(), -2 + limits::epsilon()}) {
-      const double number = std::ldexp(odd, exponent);
-      if (std::isinf(number)) continue;
-      EXPECT_EQ(in_long_accumulator({number}), number);
-      EXPECT_EQ(in_long_accumulator({number, -number}), 0);
-      EXPECT_EQ(in_long_accumulator({number, limits::max(), -number, 1, -limits::max()}), 1);
-      EXPECT_EQ(in_long_accumulator({limits::max(), number, -limits::max()}), number);
+template <class T, tuned::Sums meet>
+void all_exponents_have_a_place() {
+  using limits = std::numeric_limits<T>;
+  const auto sum = [](const std::vector<T>& numbers) { return in_bands<T, meet>(numbers); };
+  constexpr int least = limits::min_exponent - limits::digits;
+  for (int exponent = least; exponent < limits::max_exponent; exponent += sanitized ? 7 : 1)
+    for (const T odd : {T{1}, -2 + limits::epsilon()}) {
+      const T number = std::ldexp(odd, exponent);
+      EXPECT_EQ(sum({number}), number) << exponent;
+      EXPECT_EQ(sum({number, -number}), 0) << exponent;
+      EXPECT_EQ(sum({number, limits::max(), -number, 1, -limits::max()}), 1) << exponent;
+      EXPECT_EQ(sum({limits::max(), number, -limits::max()}), number) << exponent;
     }
-  EXPECT_EQ(in_long_accumulator({limits::max(), limits::max(), -limits::max()}), limits::max());
-  EXPECT_EQ(in_long_accumulator({-limits::max(), -limits::max(), limits::max()}), -limits::max());
-  EXPECT_EQ(in_long_accumulator({limits::max(), limits::max()}), limits::infinity());
-  EXPECT_EQ(in_long_accumulator({-limits::max(), -limits::max()}), -limits::infinity());
-  EXPECT_EQ(in_long_accumulator({1, limits::infinity(), limits::infinity()}), limits::infinity());
-  EXPECT_EQ(in_long_accumulator({-limits::infinity(), -limits::infinity(), 1e300}), -limits::infinity());
-  EXPECT_TRUE(std::isnan(in_long_accumulator({-limits::infinity(), limits::infinity()})));
-  EXPECT_TRUE(std::isnan(in_long_accumulator({1, -limits::quiet_NaN(), limits::infinity()})));
-  // Rounded once more than it need be, in whatever place its bits lie.
-  for (int exponent = -1074; exponent < 900; exponent += 13) {
-    const double wide = std::ldexp(1.0, exponent + 60), little = std::ldexp(1.0, exponent),
-                 sum = in_long_accumulator({wide, little, wide / 8});
-    EXPECT_NEAR(sum / (wide + wide / 8), 1, limits::epsilon()) << exponent;
+  EXPECT_EQ(sum({limits::max(), limits::max(), -limits::max()}), limits::max());
+  EXPECT_EQ(sum({-limits::max(), -limits::max(), limits::max()}), -limits::max());
+  EXPECT_EQ(sum({limits::max(), limits::max()}), limits::infinity());
+  EXPECT_EQ(sum({-limits::max(), -limits::max()}), -limits::infinity());
+  EXPECT_EQ(sum({1, limits::infinity(), limits::infinity()}), limits::infinity());
+  EXPECT_EQ(sum({-limits::infinity(), -limits::infinity(), limits::max()}), -limits::infinity());
+  EXPECT_TRUE(std::isnan(sum({-limits::infinity(), limits::infinity()})));
+  EXPECT_TRUE(std::isnan(sum({1, -limits::quiet_NaN(), limits::infinity()})));
+  for (int exponent = least; exponent < limits::max_exponent - 60; exponent += 13) {
+    const T wide = std::ldexp(T{1}, exponent + 50), little = std::ldexp(T{1}, exponent), all = sum({wide, little, wide / 8});
+    EXPECT_NEAR(all / (wide + wide / 8), 1, limits::epsilon()) << exponent;
   }
+}
+TEST_P(SimTuned, SumsOfAllExponentsHaveAPlace) {
+  all_exponents_have_a_place<float, tuned::Sums::one_of_each_block>();
+  all_exponents_have_a_place<double, tuned::Sums::one_of_each_block>();
+  all_exponents_have_a_place<float, tuned::Sums::many>();
+  all_exponents_have_a_place<double, tuned::Sums::many>();
 }
 
 /// Much input is read in tiles that blocks claim. But not for the host, who has no workspace.

@@ -165,7 +165,7 @@ int main() {
     }
   }
 
-  // Sums that these words have no place for: they go to the long accumulator.
+  // Sums that the home band has no digits for: they go to a far band.
   std::vector<float> tiny(n);
   const double scale = 1.0 / (std::uint64_t{1} << 60) / (std::uint64_t{1} << 60);
   for (std::size_t i = 0; i < n; ++i) tiny[i] = static_cast<float>(values[i] * scale);
