@@ -72,7 +72,7 @@ TEST(Dataset, normal_numbers_are_scaled_by_any_power_of_two_of_the_type) {
     check_dataset("scaled:2^16", ElementType::f16);
     FAIL();
   } catch (const UsageError& e) {
-    EXPECT_TRUE(std::string(e.what()).ends_with("mixed-infinities, normal, scaled:2^K such as scaled:2^-10")) << e.what();
+    EXPECT_TRUE(std::string(e.what()).ends_with("infinity-pair, ones, scaled:2^K such as scaled:2^-10")) << e.what();
   }
 }
 
