@@ -165,8 +165,9 @@ void print_variants(const std::vector<const Variant*>& selected, const ListOptio
   say(fmt::format("\n{}; 'reductio info VARIANT' tells all about one", counted(selected.size(), "variant")));
   if (selected.size() < variants().size() || options.all) return;
   // A newcomer's first two, which need no GPU.
-  for (const char* const step :
-       {"verify --variants '^twopass/' --tier quick --device sim", "compare host/plain host/unroll4"})
+  for (const char* const step : {has_sim() ? "verify --variants '^twopass/' --tier quick --device sim"
+                                           : "verify --variants '^host/' --tier quick",
+                                 "compare host/plain host/unroll4"})
     fmt::print("{}\n", wrapped_command(fmt::format("next: {} {}", program_as_called(), step), 2));
 }
 

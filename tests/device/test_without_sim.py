@@ -43,7 +43,7 @@ def test_a_program_without_it_says_how_it_was_built():
 
     if not PROGRAM.exists() or "built without the simulated device" not in call("info").stdout:
         pytest.skip("a program with the simulated device, or none")
-    for command in (["verify"], ["verify", "--variants", "^host/plain$"], ["run", "comparison"], ["compare", "host/plain"]):
+    for command in (["verify"], ["verify", "--variants", "^host/plain$"], ["run", "comparison"], ["compare", "host/plain", "host/unroll4"]):
         done = call(*command, "--device", "sim")
         assert done.returncode == 77
         assert done.stderr == (

@@ -189,8 +189,10 @@ int reductio_bcmp(const void* a, const void* b, std::size_t bytes, const Place* 
 // odd_accesses.awk adds these.
 void reductio_read_range(void* p, std::size_t bytes, const Place* at) { on_range(Access::read, p, bytes, at); }
 void reductio_write_range(void* p, std::size_t bytes, const Place* at) { on_range(Access::write, p, bytes, at); }
-void reductio_cpp_atomic(void*, const Place* at) {
-  if (!runs_launch) return;
+void reductio_cpp_atomic(void* p, const Place* at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  if (!runs_launch || !running) return;
+  if (address - reinterpret_cast<std::uintptr_t>(running->shared) >= shared_span && !owner_of(address)) return;
   checked([&] {
     stop_here(FaultKind::contract, at->site(),
               "uses an atomic of C++, as std::atomic or __atomic_fetch_add, which kernels do not have: write atomicAdd "

@@ -5,7 +5,7 @@
 #   - of the memory that a call copies for its callee: a larger struct by value;
 #   - of atomics of C++, which no kernel has: to the hook that says so.
 
-# The pointer and the location in the source of an access whose text goes on with ", TYPE* POINTER, align N, !dbg !M".
+# The pointer of an access whose text goes on with ", TYPE* POINTER, align N".
 function parse(line, type,    at) {
   at = index(line, pointers ? ", ptr " : ", " type "* ")
   if (!at) return 0
@@ -90,8 +90,7 @@ in_hooked && / byval\(/ && /^  (%[^ ]+ = )?(tail |musttail |notail )?(call|invok
     rest = substr(rest, length(type) + 2)
     pointer = rest
     sub(/^ (align [0-9]+ )?/, "", pointer)
-    if (pointer ~ /^%"/) match(pointer, /^%"[^"]*"/)
-    else match(pointer, /^[^,)]*/)
+    if (!match(pointer, /^%("[^"]*"|[^,)]*)/)) continue  # a constant of the program's
     pointer = substr(pointer, 1, RLENGTH)
     any = pointers ? "ptr" : type "*"
     hook("__tsan_read_range", type, pointer,

@@ -582,6 +582,15 @@ TEST(SimAccesses, HaveTheirBytesInAnyForm) {
   }
 }
 
+const Doubles<9> constants{{1, 0, 0, 0, 0, 0, 0, 0, 0}};
+__global__ void passes_a_constant(unsigned* out) { out[0] = by_value(constants) + by_value(Doubles<9>{}); }
+
+TEST(SimAccesses, ConstantsOfTheProgramMayBePassed) {
+  const Buffer<unsigned> out(1);
+  run<passes_a_constant>(1, 32, 0, out.ptr());
+  EXPECT_EQ(on_host(out)[0], 0x3fu + 0xf0u);
+}
+
 template <auto access>
 void expect_refused_atomic() {
   const auto p = zeros<unsigned>(1);
