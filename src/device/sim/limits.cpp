@@ -93,6 +93,9 @@ void check_launch(const Shape& s, const std::string& kernel) {
     if (s.blocks.x % s.cluster != 0)
       refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is no multiple of its clusters' " +
              std::to_string(s.cluster));
+    if (resident_blocks(s) == 0)
+      refuse("clusters of " + std::to_string(s.cluster) + " blocks of " + words(s.block, s.threads) +
+             " threads, of which the device holds none");
     if (s.cooperative) refuse("a cooperative launch of clusters; launch_cooperative() takes none");
   }
   if (s.cooperative && s.grid > resident_blocks(s))

@@ -94,7 +94,7 @@ TEST(SimClusterReverse, ABlockStaysWhileOthersReadItsMemory) {
 }
 
 /// Blocks of one cluster write to each other's shared memory.
-__global__ void passes_on(unsigned* out, unsigned synced, unsigned by_bytes) {
+__global__ void writes_to_the_next(unsigned* out, unsigned synced, unsigned by_bytes) {
   __shared__ unsigned box[32];
   const cg::cluster_group cluster = cg::this_cluster();
   box[threadIdx.x] = 0;
@@ -113,10 +113,10 @@ __global__ void passes_on(unsigned* out, unsigned synced, unsigned by_bytes) {
 TEST_P(SimCluster, BlocksWriteToEachOther) {
   for (const unsigned by_bytes : {0u, 1u}) {
     const Buffer<unsigned> out(4 * 32);
-    EXPECT_EQ(launched<passes_on>({4, 32, 0, {}, 4}, out.ptr(), 1u, by_bytes), "");
+    EXPECT_EQ(launched<writes_to_the_next>({4, 32, 0, {}, 4}, out.ptr(), 1u, by_bytes), "");
     EXPECT_EQ(on_host(out)[0], 4u);
     EXPECT_EQ(on_host(out)[40], 1u);
-    const std::string why = launched<passes_on>({4, 32, 0, {}, 4}, out.ptr(), 0u, by_bytes);
+    const std::string why = launched<writes_to_the_next>({4, 32, 0, {}, 4}, out.ptr(), 0u, by_bytes);
     EXPECT_NE(why.find("no barrier of the cluster stands between the two"), std::string::npos) << why;
   }
 }
@@ -176,6 +176,9 @@ TEST(SimClusterLaunch, RefusesWhatCudaRefuses) {
   EXPECT_NE(why(5, 2).find("a grid of 5 blocks, which is no multiple of its clusters' 2"), std::string::npos);
   EXPECT_NE(why(34, 17).find("clusters of 17 blocks; CUDA launches 1 to 16"), std::string::npos);
   EXPECT_NE(launched<asks_too_far>({2, 1, 0, {}, 2}, out.ptr()).find("asks for block 2 of a cluster of 2"),
+            std::string::npos);
+  EXPECT_NE(launched<nothing>({16, 1024, 0, {}, 16}).find("clusters of 16 blocks of 1024 threads, of which the device "
+                                                          "holds none"),
             std::string::npos);
   const sim::Like old("sm-86");
   EXPECT_NE(why(4, 2).find("require_capability(gpu, 90)"), std::string::npos);

@@ -730,7 +730,7 @@ __global__ void adds_under_a_lock(unsigned* lock, unsigned* sum, Lock by, unsign
   if (fenced) __threadfence();
   atomicExch(lock, 0u);
 }
-__global__ void claims(unsigned* claimed, unsigned* winners, Lock by) {
+__global__ void claims_words(unsigned* claimed, unsigned* winners, Lock by) {
   if (takes(claimed + threadIdx.x, by)) atomicAdd(winners + threadIdx.x, 1u);
 }
 
@@ -742,7 +742,7 @@ TEST_P(SimOrder, ALockHasOneOwner) {
       const auto words = zeros<unsigned>(2), claimed = zeros<unsigned>(32), winners = zeros<unsigned>(32);
       run<adds_under_a_lock>(9, 64, 0, words.ptr(), words.ptr() + 1, by, 1u);
       EXPECT_EQ(on_host(words)[1], 18u);
-      run<claims>(7, 32, 0, claimed.ptr(), winners.ptr(), by);
+      run<claims_words>(7, 32, 0, claimed.ptr(), winners.ptr(), by);
       EXPECT_EQ(on_host(winners), std::vector<unsigned>(32, 1u));
     }
 }
