@@ -56,3 +56,15 @@ def test_a_hook_in_a_host_file_would_be_seen():
     lines = ["0000000000401000 <sum>:", "  401004:\tcall   401800 <reductio_unaligned_read8>", "0000000000401100 <other>:",
              "  401104:\tcall   401900 <reductio_abi>"]
     assert with_hooks(lines) == {0x401000}
+
+
+def test_a_constant_that_a_call_copies_is_one_pointer(tmp_path):
+    """A global struct with padding has another type than its name says: clang++ 14 writes it as an expression."""
+    constant = "bitcast ({ i32, i8, [3 x i8] }* @x to %struct.S*)"
+    (tmp_path / "attributes").write_text("attributes #0 = { sanitize_thread }\n")
+    (tmp_path / "code").write_text("define void @g() #0 {\n"
+                                   f"  call void @f(%struct.S* byval(%struct.S) align 8 {constant}, i64 8)\n}}\n")
+    script = SOURCE / "src" / "device" / "sim" / "odd_accesses.awk"
+    done = subprocess.run(["awk", "-f", script, "attributes", "code"], cwd=tmp_path, capture_output=True, text=True,
+                          check=True)
+    assert f"bitcast %struct.S* {constant} to i8*\n" in done.stdout, done.stdout
