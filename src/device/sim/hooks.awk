@@ -75,7 +75,7 @@ END {
   print "\t.section\treductio_places,\"a\",@progbits\n\t.p2align 4"
   for (i = 1; i <= n_places; ++i) {
     split(place_of[i], part, SUBSEP)
-    print ".Lreductio_place" i ":\n\t.long\t" string(files[part[1]]) " - ., " part[2] ", " part[3] ", 0"
+    print ".Lreductio_place" i ":\n\t.long\t" string(files[part[1]]) " - ., " part[2] + 0 ", " part[3] + 0 ", 0"
   }
   print "\t.section\t.rodata.str1.1,\"aMS\",@progbits,1"
   for (text in strings) print ".Lreductio_string" strings[text] ":\n\t.asciz\t\"" text "\""
