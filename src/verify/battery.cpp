@@ -333,7 +333,7 @@ void Builder::add_special_numbers() {
   distances.insert(1);  // what vectors have, and chunks
   for (const std::size_t distance : distances) {
     const std::size_t size = std::max(n, 2 * distance + 3);
-    if (cost_of(device_.kind, shape, size, "", "") > most_cost_in_whole) continue;
+    if (size > scope_.pairs_to + 1 || cost_of(device_.kind, shape, size, "", "") > most_cost_in_whole) continue;
     const std::size_t before = cases_.size();
     add({draw(v_.operations), *type, size}, settings, 0, {"infinity-pair", "special", 0}, draw(orders));
     if (cases_.size() > before) cases_.back().seed = distance;
