@@ -311,9 +311,9 @@ void Builder::add_numbers() {
           draw(orders_of(device_.kind, true)));
     }
   if (const auto type = first_float()) {
-    // A few elements for each thread, so that what a thread truncates shows; where it has one of a few, the tree's.
-    const std::size_t n = 4 * shape_of(cheapest()).most_threads + 3;
-    const bool small = device_.kind == DeviceKind::sim && n < (1 << 14);
+    // So many for each thread that what it truncates shows in few sums; of large grids that of their trees.
+    const std::size_t n = 16 * shape_of(cheapest()).most_threads + 3;
+    const bool small = device_.kind == DeviceKind::sim && n < (1 << 15);
     add({v_.operations.front(), *type, small ? std::max<std::size_t>(n, 515) : 515}, small ? cheapest() : standard(),
         draw(offsets), {"positive", "bias", 0}, draw(orders_of(device_.kind, true)));
   }
@@ -333,7 +333,7 @@ void Builder::add_special_numbers() {
   distances.insert(1);  // what vectors have, and chunks
   for (const std::size_t distance : distances) {
     const std::size_t size = std::max(n, 2 * distance + 3);
-    if (cost_of(device_.kind, shape, size, "", "") > most_cost_in_whole) continue;
+    if (size > scope_.pairs_to + 1 || cost_of(device_.kind, shape, size, "", "") > most_cost_in_whole) continue;
     const std::size_t before = cases_.size();
     add({draw(v_.operations), *type, size}, settings, 0, {"infinity-pair", "special", 0}, draw(orders));
     if (cases_.size() > before) cases_.back().seed = distance;

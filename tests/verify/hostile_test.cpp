@@ -369,8 +369,8 @@ Variant leaving_on_nan() {
 }
 TEST(Hostile, leaves_a_counter_unclean_when_it_meets_nan) {
   expect_sound(leaving_on_nan<true>());
-  expect_rejected(leaving_on_nan<false>(), "second call of the same plan", Tier::quick,
-                  [](const Case& c) { return c.dataset == "nan" && c.check == "repeat"; });
+  expect_rejected(leaving_on_nan<false>(), "check=repeat", Tier::quick,
+                  [](const Case& c) { return c.dataset == "nan"; });  // a race, or a wrong second call
 }
 
 /// A NaN is right, but only because it stood there.

@@ -26,6 +26,20 @@ function hook(name, type, pointer, more,    address, dbg) {
   used[name] = more
 }
 
+# How much of the text is its first value: to a comma or a bracket that is not within brackets or quotes, as in
+# "bitcast ({ i32, i8 }* @rules to %struct.Rules*), i64 8)".
+function length_of(text,    i, c, depth, quoted) {
+  for (i = 1; i <= length(text); ++i) {
+    c = substr(text, i, 1)
+    if (c == "\"") quoted = !quoted
+    if (quoted) continue
+    if (depth == 0 && (c == "," || c == ")")) break
+    if (c ~ /[({[]/) ++depth
+    if (c ~ /[)}\]]/) --depth
+  }
+  return i - 1
+}
+
 function bytes_of(type,    bits, part) {
   if (type ~ /^i[0-9]+$/) bits = substr(type, 2)
   else if (type == "x86_fp80") bits = 80
@@ -90,8 +104,7 @@ in_hooked && / byval\(/ && /^  (%[^ ]+ = )?(tail |musttail |notail )?(call|invok
     rest = substr(rest, length(type) + 2)
     pointer = rest
     sub(/^ (align [0-9]+ )?/, "", pointer)
-    if (!match(pointer, /^%("[^"]*"|[^,)]*)/)) continue  # a constant of the program's
-    pointer = substr(pointer, 1, RLENGTH)
+    pointer = substr(pointer, 1, length_of(pointer))
     any = pointers ? "ptr" : type "*"
     hook("__tsan_read_range", type, pointer,
          ", i64 ptrtoint (" any " getelementptr (" type ", " any " null, i32 1) to i64)")
