@@ -24,6 +24,7 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
 from report import results as rs  # noqa: E402
+from report import tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
 VARIANT, CUB, CUB_TUNED = "tuned/sum", "cub/sum", "cub/sum-tuned"
@@ -76,18 +77,18 @@ def in_bytes(size: int, times: str = " ") -> str:
 
 
 def points_of(folder: Path, types: tuple[str, ...]) -> tuple[Path, pd.DataFrame]:
-    path = rs.stored(folder / "autotune.csv")
+    path = tb.stored(folder / "autotune.csv")
     if not path.exists():
         raise rs.ResultsError(f"{folder} has no autotune.csv: run `reductio run autotune` and name its folder")
     table = rs.read_points(path)
     return path, table[(table["status"] == "ok") & table["element_type"].isin(types)]
 
 
-def policies(folder: Path, of: str) -> dict[str, float]:
+def policies(folder: Path, element_type: str) -> dict[str, float]:
     """Of an element type CUB's policies, the fastest first, each with the speedup of its call over cub/sum's: geometric
     means over the sizes and ways that all were measured at. Last `auto`, which is one of the others again: what the
     measured program passed. Empty where there is nothing to choose from, since the program was built without them."""
-    _, table = points_of(folder, (of,))
+    _, table = points_of(folder, (element_type,))
     table = table[table["variant"].isin([CUB, CUB_TUNED])]
     names = table["settings"].map(lambda s: rs.parse_settings(s).get("policy", "")).where(table["variant"] == CUB_TUNED, CUB)
     times = table.assign(name=names).pivot_table("time_median_s", ["n", "timing_mode", "cache_state"], "name").dropna()
@@ -104,19 +105,19 @@ def sizes_of(folder: Path, types: tuple[str, ...]) -> list[Size]:
     settings = table["settings"].map(rs.parse_settings)
     missing = [key for key in KEYS if not settings.map(lambda s: key in s).all()]
     if missing:
-        raise rs.ResultsError(f"{path} has rows of {VARIANT} without the setting {missing[0]}: {rs.remedy(path)}")
+        raise rs.ResultsError(f"{path} has rows of {VARIANT} without the setting {missing[0]}: {tb.remedy(path)}")
     table = table.assign(**{key: settings.map(lambda s, key=key: s[key]) for key in KEYS})
-    found = []
+    measured = []
     for size, at in table.groupby("bytes"):
         ways = at.groupby(["element_type", "timing_mode", "cache_state"]).ngroups
         means = {tuple(choice): float(np.exp(np.log(rows["time_median_s"]).mean()))
                  for choice, rows in at.groupby(list(KEYS)) if len(rows) == ways}
         times = {Launch(r, int(v), int(p), k): t for (r, v, p, k), t in means.items() if r != AUTO}
         if times:
-            found.append(Size(int(size), times, next((t for (r, *_), t in means.items() if r == AUTO), None)))
-    if not found:
-        raise rs.ResultsError(f"{path} has no times of {VARIANT} in {' and '.join(types)}: {rs.remedy(path)}")
-    return found
+            measured.append(Size(int(size), times, next((t for (r, *_), t in means.items() if r == AUTO), None)))
+    if not measured:
+        raise rs.ResultsError(f"{path} has no times of {VARIANT} in {' and '.join(types)}: {tb.remedy(path)}")
+    return measured
 
 
 def chosen(sizes: list[Size]) -> list[tuple[int, Launch]]:
@@ -162,9 +163,9 @@ def main(arguments: list[str] | None) -> None:
         for fields in losses(sizes):
             print("  {:>9}  {:40} {:>10} us  {:>8}".format(*fields))
         print()
-        for of in types:
-            for policy, gain in policies(options.folder, of).items():
-                print(f"  {of}: {CUB_TUNED} {policy:10} {gain:.3f} times as fast as {CUB}")
+        for element_type in types:
+            for policy, gain in policies(options.folder, element_type).items():
+                print(f"  {element_type}: {CUB_TUNED} {policy:10} {gain:.3f} times as fast as {CUB}")
 
 
 if __name__ == "__main__":

@@ -371,15 +371,15 @@ def find_tool(name: str) -> str | None:
 
 def version_of(compiler: str) -> str:
     said = run(compiler, "--version")
-    found = re.search(r"V(\d+\.\d+\.\d+)", said) or re.search(r"(\d+\.\d+\.\d+)", said)
-    return found.group(1) if found else ""
+    match = re.search(r"V(\d+\.\d+\.\d+)", said) or re.search(r"(\d+\.\d+\.\d+)", said)
+    return match.group(1) if match else ""
 
 
 def demangled(names: list[str]) -> list[str]:
     """Kernels' names without namespaces and parameters."""
-    told = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+    names_read = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
     out = []
-    for name in told.splitlines():
+    for name in names_read.splitlines():
         name = re.sub(r"\(anonymous namespace\)::|reductio::|device::|on_cuda\w*::|^void ", "", name)
         end = name.find("(", name.index(">") if "<" in name else 0)
         out.append(name[:end] if end >= 0 else name)
@@ -498,10 +498,10 @@ def main(arguments: list[str]) -> int:
         return 1
     path = options.folder / "compiler.csv"
     write(path, rows)
-    told = subprocess.run([options.reductio, "record", path, "--device", "cpu"], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True)
-    if told.returncode:
-        print(f"compiler.py: {path} is not in machine.json: {told.stderr.strip()}", file=sys.stderr)
+    recording = subprocess.run([options.reductio, "record", path, "--device", "cpu"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    if recording.returncode:
+        print(f"compiler.py: {path} is not in machine.json: {recording.stderr.strip()}", file=sys.stderr)
     print(f"{len(rows)} rows in {path}")
     return 0
 

@@ -139,11 +139,11 @@ def unknown_metrics(log: str, metrics: list[str]) -> set[str]:
 def told_settings(said: str, case: Case) -> str:
     """Of the first call, by the program's notes: 'reductio: note: VARIANT SETTINGS OPERATION TYPE n=N ...'."""
     call = rf"^reductio: note: {re.escape(case.variant)} (\S*) \S+ {case.element_type} n={case.n} "
-    found = re.search(call, said, re.M)
-    if not found:
+    match = re.search(call, said, re.M)
+    if not match:
         lines = said.strip().splitlines()
         raise Failed("reductio made no such call" + (f": {lines[-1]}" if lines else ""))
-    return found.group(1)
+    return match.group(1)
 
 
 def profile(case: Case, ncu: str, reductio: str, gpu: str, raw: Path | None) -> list[dict[str, str]]:
@@ -253,10 +253,10 @@ def run(arguments: list[str]) -> int:
         say(f"skipped: {why}")
         return SKIPPED
     write(path, rows)
-    told = subprocess.run([options.reductio, "record", path, *(["--gpu", options.gpu] if options.gpu else [])],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if told.returncode:
-        say(f"{path} is not in machine.json: {told.stderr.strip()}")
+    recording = subprocess.run([options.reductio, "record", path, *(["--gpu", options.gpu] if options.gpu else [])],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if recording.returncode:
+        say(f"{path} is not in machine.json: {recording.stderr.strip()}")
     values = sum(1 for r in rows if r["value"])
     print(f"{values} of {len(rows)} values in {path}, {failed} of {len(CASES)} kernels without any")
     return 1 if failed else 0

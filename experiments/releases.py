@@ -43,10 +43,10 @@ def releases() -> list[str]:
 
 
 def headers(build: Path, release: str) -> Path:
-    found = sorted((build / "cccl-headers" / release).rglob("cub/version.cuh"))
-    if not found:
+    versions = sorted((build / "cccl-headers" / release).rglob("cub/version.cuh"))
+    if not versions:
         raise Refused(f"{build} has no headers of CUB {release}; configure it with -DREDUCTIO_CCCL_RELEASES=all")
-    return found[0].parents[1]
+    return versions[0].parents[1]
 
 
 def compile_sums(build: Path, release: str, architectures: list[str], to: Path) -> None:
@@ -60,9 +60,9 @@ def compile_sums(build: Path, release: str, architectures: list[str], to: Path) 
 
 def kernels_of(names: list[str]) -> dict[str, tuple[str, str]]:
     """Mangled names of a release's kernels, each with its element type and what it is for."""
-    told = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+    readable = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
     by_input, finishes = {}, {}
-    for mangled, name in zip(names, told.splitlines()):
+    for mangled, name in zip(names, readable.splitlines()):
         parameters = name[name.rindex(">(") + 2:] if ">(" in name else ""
         first = parameters.split(",")[0].strip()
         addition = (ADDITION.search(parameters) or [""])[0]
@@ -76,15 +76,15 @@ def kernels_of(names: list[str]) -> dict[str, tuple[str, str]]:
         e: t for t, e in TYPES.items() if e not in ("i8", "f16", "bf16")}
     for element, kernel, addition in by_input.values():
         if kernel == "blocks":
-            for mangled, (accumulator, of) in finishes.items():
-                if accumulator == accumulators[element] and of == addition:
+            for mangled, (accumulator, added) in finishes.items():
+                if accumulator == accumulators[element] and added == addition:
                     out[f"{mangled} {element}"] = (element, "finish")  # of several types, one kernel
     return out
 
 
 def code_of(text: str) -> str:
     """A function's instructions with their operands, in order. Addresses count from the function's beginning."""
-    return "\n".join(" ".join(part.strip() for part in found[1:]) for found in SASS.findall(text))
+    return "\n".join(" ".join(part.strip() for part in instruction[1:]) for instruction in SASS.findall(text))
 
 
 def rows_of(cuobjdump: str, fatbin: Path) -> list[dict]:
@@ -108,13 +108,13 @@ def rows_of(cuobjdump: str, fatbin: Path) -> list[dict]:
     return out
 
 
-def table(of: dict[str, list[dict]]) -> list[dict]:
+def table(by_release: dict[str, list[dict]]) -> list[dict]:
     """Releases of equal code in one row, in the list's order."""
     merged: dict[tuple, list[str]] = {}
-    for release in of:
-        for row in of[release]:
+    for release in by_release:
+        for row in by_release[release]:
             merged.setdefault(tuple(row.values()), []).append(release)
-    order = {release: i for i, release in enumerate(of)}
+    order = {release: i for i, release in enumerate(by_release)}
     elements, kernels = list(TYPES.values()), ["blocks", "finish", "one-block"]
     rows = [dict(zip(COLUMNS, (*key, " ".join(names)))) for key, names in merged.items()]
     return sorted(rows, key=lambda r: (int(r["architecture"]), elements.index(r["element_type"]),
@@ -131,17 +131,17 @@ def main() -> int:
         cuobjdump = find_tool("cuobjdump")
         if not cuobjdump:
             raise Refused("cuobjdump is not here; pip install -r experiments/compiler-requirements.txt")
-        of = {}
+        by_release = {}
         with tempfile.TemporaryDirectory() as folder:
             for release in releases():
                 print(f"CUB {release}", flush=True)
                 fatbin = Path(folder) / f"{release}.fatbin"
                 compile_sums(options.build, release, options.architectures.split(","), fatbin)
-                of[release] = rows_of(cuobjdump, fatbin)
+                by_release[release] = rows_of(cuobjdump, fatbin)
         with options.out.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(table(of))
+            writer.writerows(table(by_release))
     except (Refused, OSError) as e:
         print(f"releases.py: {e}", file=sys.stderr)
         return 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from report import results as rs
+from report import tables as tb
 
 FILE = Path(__file__).resolve().parent / "claims.json"
 
@@ -14,11 +15,11 @@ FILE = Path(__file__).resolve().parent / "claims.json"
 @lru_cache(maxsize=1)
 def listed() -> dict:
     """A test of a `range` is one test for each value, `at` which it is."""
-    found = json.loads(FILE.read_text(encoding="utf-8"))
-    for claim in found["claims"]:
+    listing = json.loads(FILE.read_text(encoding="utf-8"))
+    for claim in listing["claims"]:
         for holder, key in ((claim, "tests"), *((change, "before") for change in claim.get("changes", []))):
-            holder[key] = [one for test in holder[key] for one in over_range(test)]
-    return found
+            holder[key] = [each for test in holder[key] for each in over_range(test)]
+    return listing
 
 
 def over_range(test: dict) -> list[dict]:
@@ -34,5 +35,5 @@ def verdicts(results: rs.Results) -> pd.DataFrame | None:
     table, ids = results.table("verdicts"), [c["id"] for c in listed()["claims"]]
     if table is not None and table.loc[table["role"] == "claim", "claim"].tolist() != ids:
         raise rs.ResultsError(f"{results.file('verdicts.csv')} does not have each claim of claims.json once: "
-                              f"{rs.MADE_BY['verdicts.csv']}")
+                              f"{tb.MADE_BY['verdicts.csv']}")
     return table

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from report import results as rs
+from report import tables as tb
 
 FILE = Path(__file__).resolve().parent / "contrasts.json"
 
@@ -61,47 +62,47 @@ def effects() -> dict[str, float]:
 @lru_cache(maxsize=1)
 def asked() -> dict[str, Asked]:
     """All contrasts by name, in the order of the list."""
-    found = {}
+    contrasts = {}
     for group in listed()["groups"]:
         keys = group.get("for", {})
         text = json.dumps(group["contrasts"])
         for values in product(*keys.values()):
-            one = text
+            filled = text
             for key, value in zip(keys, values):
-                one = one.replace(f"{{{key}}}", str(value))
-            found |= {name: Asked(name, group, points) for name, points in json.loads(one).items()}
-    return found
+                filled = filled.replace(f"{{{key}}}", str(value))
+            contrasts |= {name: Asked(name, group, points) for name, points in json.loads(filled).items()}
+    return contrasts
 
 
 def named(prefix: str) -> list[Asked]:
     """Those whose names begin so; an error where there is none."""
-    found = [a for name, a in asked().items() if name.startswith(prefix)]
-    if not found:
+    matching = [a for name, a in asked().items() if name.startswith(prefix)]
+    if not matching:
         raise KeyError(f"{FILE.name} has no contrast {prefix}*")
-    return found
+    return matching
 
 
 @lru_cache
 def measured(results: rs.Results) -> dict[str, list[Contrast]]:
     """By name what a folder has; empty without contrasts.csv."""
-    table, found = results.table("contrasts"), {}
+    table, contrasts = results.table("contrasts"), {}
     for row in table.itertuples() if table is not None else ():
-        found.setdefault(row.name, []).append(Contrast(
+        contrasts.setdefault(row.name, []).append(Contrast(
             row.name, int(row.n), row.value, row.ci_low, row.ci_high, row.enough == "yes", row.verdict, row.reason,
             row.experiment, row.element_type, 0 if pd.isna(row.pairs) else int(row.pairs)))
-    return found
+    return contrasts
 
 
 def at(results: rs.Results, name: str, n: int | None = None, element_type: str | None = None) -> Contrast:
     """A contrast at n, or at the first of its sizes; where contrasts.csv lacks it, one without a value."""
     if name not in asked():
         raise KeyError(f"{FILE.name} has no contrast {name}")
-    of = [c for c in measured(results).get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
+    rows = [c for c in measured(results).get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
     why = "contrasts.csv has no such row" if measured(results) else "no contrasts.csv"
-    return of[0] if of else Contrast(name, n or 0, reason=f"{why}: {rs.MADE_BY['contrasts.csv']}")
+    return rows[0] if rows else Contrast(name, n or 0, reason=f"{why}: {tb.MADE_BY['contrasts.csv']}")
 
 
 def like(results: rs.Results, prefix: str) -> list[tuple[str, Contrast]]:
     """All that have a value, of those whose names begin so, each with the rest of its name."""
-    return [(one.name.removeprefix(prefix), c) for one in named(prefix)
-            for c in measured(results).get(one.name, []) if c.known]
+    return [(asked_for.name.removeprefix(prefix), c) for asked_for in named(prefix)
+            for c in measured(results).get(asked_for.name, []) if c.known]

@@ -53,16 +53,16 @@ class Fact:
         if self.sentence not in text_of(root / self.page):
             return f"{says} no longer: drop its fact, or mend its words"
         try:
-            of = results or rs.opened(root / "experiments" / "results" / self.machine)
-            found = eval(f"({self.query})", vocabulary(of))
+            folder = results or rs.opened(root / "experiments" / "results" / self.machine)
+            answer = eval(f"({self.query})", vocabulary(folder))
         except (LookupError, OSError, ValueError, rs.ResultsError) as error:
             return f"{says}: not in the data: {error.args[0]}"
         typed = MARK.findall(self.words)
         if not typed:
-            return "" if isinstance(found, (bool, np.bool_)) and found else f"{says}; by the data it is {found}"
-        if isinstance(found, contrasts.Contrast):
-            found = found.value, found.low, found.high
-        values = [float(v) for v in (found if isinstance(found, (tuple, list)) else (found,))][:len(typed)]
+            return "" if isinstance(answer, (bool, np.bool_)) and answer else f"{says}; by the data it is {answer}"
+        if isinstance(answer, contrasts.Contrast):
+            answer = answer.value, answer.low, answer.high
+        values = [float(v) for v in (answer if isinstance(answer, (tuple, list)) else (answer,))][:len(typed)]
         same = len(values) == len(typed) and all(map(agrees, typed, values))
         return "" if same else f"{says}; by the data: {', '.join(f'{v:.6g}' for v in values)}"
 
@@ -80,8 +80,8 @@ def text_of(page: Path) -> str:
 
 def vocabulary(d: rs.Results) -> dict:
     """By name what a query may use."""
-    known = {name: partial(of, d) if isfunction(of) and of.__code__.co_varnames[:1] == ("d",) else of
-             for name, of in globals().items()}
+    known = {name: partial(meaning, d) if isfunction(meaning) and meaning.__code__.co_varnames[:1] == ("d",) else meaning
+             for name, meaning in globals().items()}
     asked = ("rows", "row", "other")
     return known | {name: getattr(d, name) for name in asked} | {"contrast": partial(contrasts.at, d), "d": d}
 
@@ -89,14 +89,14 @@ def vocabulary(d: rs.Results) -> dict:
 @cache
 def facts() -> list[Fact]:
     """Those of facts.txt: words begin a line, and the query below them is indented."""
-    found, of = [], ("", "nvidia-h200")
+    listed, page = [], ("", "nvidia-h200")
     for block in re.split(r"\n\s*\n", TABLE.read_text(encoding="utf-8").strip()):
         if head := re.fullmatch(r"\[(\S+?)(?: of (\S+))?\]", block):
-            of = head[1], head[2] or "nvidia-h200"
+            page = head[1], head[2] or "nvidia-h200"
             continue
         words, _, query = block.partition("\n    ")
-        found.append(Fact(of[0], words, " ".join(query.split()), of[1]))
-    return found
+        listed.append(Fact(page[0], words, " ".join(query.split()), page[1]))
+    return listed
 
 
 # ------------------------------------------------------------------------------------- what queries are made of
@@ -172,9 +172,9 @@ def verdicts(d: rs.Results, *claims: str) -> set[str]:
 
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
-    here, there = (of.rows("verdicts", role=role).set_index("claim")["verdict"] for of in (d, d.other(other)))
-    decided = ~here.isin(OPEN) & ~there.reindex(here.index).isin(OPEN)
-    return set(here.index[decided & (here != there.reindex(here.index))])
+    here, theirs = (folder.rows("verdicts", role=role).set_index("claim")["verdict"] for folder in (d, d.other(other)))
+    decided = ~here.isin(OPEN) & ~theirs.reindex(here.index).isin(OPEN)
+    return set(here.index[decided & (here != theirs.reindex(here.index))])
 
 
 def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
@@ -355,7 +355,7 @@ def parts(d: rs.Results, n: int) -> list[float]:
     """Launch floor, reading, what tuned and CUB take beyond it, and their times, in us."""
     ours, cub = (measured(d, call, n, "tuned") for call in ("tuned/sum", "cub/sum"))
     floor, read = ours["launch_floor_s"], ours["read_time_s"]
-    times = [of["time_median_s"] for of in (ours, cub)]
+    times = [row["time_median_s"] for row in (ours, cub)]
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
 
 
@@ -374,8 +374,8 @@ def largest_error(d: rs.Results, variant: str) -> float:
 
 def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str = "random") -> float:
     """How many times as long a sum of 2^28 elements takes as another, both named `variant` or `variant wide_sum`."""
-    def time(of: str) -> float:
-        variant, _, operation = of.partition(" ")
+    def time(call: str) -> float:
+        variant, _, operation = call.partition(" ")
         return us(d, variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
 
     return time(call) / time(base)
@@ -395,8 +395,8 @@ def compared_with_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
-    of = points_of(d.rows("frontier", n=2**28, dataset=dataset))
-    return rs.where_is(of, call=calls, **where)["ulps"].tolist()
+    points = points_of(d.rows("frontier", n=2**28, dataset=dataset))
+    return rs.where_is(points, call=calls, **where)["ulps"].tolist()
 
 
 # CUB's releases.

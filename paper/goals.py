@@ -20,6 +20,7 @@ import pandas as pd  # noqa: E402
 
 import series as sr  # noqa: E402
 from report import results as rs  # noqa: E402
+from report import tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
 SET = Path(__file__).with_name("goals-set.csv")
@@ -62,23 +63,23 @@ def judged(folder: Path) -> pd.DataFrame:
     folders = {"here": [rs.Results(folder)], "another GPU": [rs.Results(other) for other in rs.beside(folder)]}
     rows = []
     for goal in pd.read_csv(SET, keep_default_na=False, dtype=str).to_dict("records"):
-        column, of, at_least = QUANTITIES[goal["quantity"]]
-        found = [f for results in folders[goal["where"]] if len(f := points_of(results, goal))]
-        points = pd.concat(found or [pd.DataFrame(columns=[column, *PART])], ignore_index=True)
+        column, measure, at_least = QUANTITIES[goal["quantity"]]
+        tables = [f for results in folders[goal["where"]] if len(f := points_of(results, goal))]
+        points = pd.concat(tables or [pd.DataFrame(columns=[column, *PART])], ignore_index=True)
         if not goal["demanded"]:
-            rows += [goal | dict(zip(PART, part), measured=of(p[column]), points=len(p))
+            rows += [goal | dict(zip(PART, part), measured=measure(p[column]), points=len(p))
                      for part, p in points.groupby(PART, sort=False)]
             continue
         row = goal | dict.fromkeys(PART, "all") | {"points": len(points), "verdict": ABSENT}
         if len(points):
-            measured, demanded = of(points[column]), float(goal["demanded"])
+            measured, demanded = measure(points[column]), float(goal["demanded"])
             met = measured >= demanded if at_least else measured <= demanded
             row |= {"measured": measured, "verdict": MET if met else MISSED}
-        if len(points) and of in (min, max):  # beside an extreme stands the interval of its point
+        if len(points) and measure in (min, max):  # beside an extreme stands the interval of its point
             at = points.loc[(points[column] == measured).idxmax()]
             row |= {"low": at[f"{column}_low"], "high": at[f"{column}_high"], "at": " ".join(at[PART]), "at_n": at["n"]}
         rows.append(row)
-    return pd.DataFrame(rows, columns=rs.GOALS.names).astype({"at_n": "Int64"})
+    return pd.DataFrame(rows, columns=tb.GOALS.names).astype({"at_n": "Int64"})
 
 
 def verdicts(rows: pd.DataFrame) -> pd.Series:

@@ -21,6 +21,7 @@ with needed_by("make.py: error: it"):
     import claims
     import contrasts
     from report import results as rs
+    from report import tables as tb
     from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
                          releases, speedup, throughput, tuned)
     from report import style
@@ -57,7 +58,7 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     for old in (*out.glob("fig[0-9][0-9]-*"), *out.glob("more-*")):  # of another results folder, perhaps
         if old.suffix in style.KINDS:
             old.unlink()
-    written, told, numbers = [], [], numbers_in_paper()
+    written, entries, numbers = [], [], numbers_in_paper()
     for short in sorted(FIGURES, key=lambda name: (numbers.get(name, 99), name)):
         name = f"fig{numbers[short]:02}-{short}" if short in numbers else f"more-{short}"
         module, files = FIGURES[short]
@@ -71,17 +72,17 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
         written += style.save(figure, out, name)
         print(f"  {short}: drawn" + (f"; {lacking}" if absent else ""))
         shows = " ".join(module.__doc__.split()).partition(". ")[0].rstrip(".")
-        told.append(f"| `figures/{name}` | {shows} | {', '.join(s.name for s in sources if s.exists())} |")
-    return written, told
+        entries.append(f"| `figures/{name}` | {shows} | {', '.join(s.name for s in sources if s.exists())} |")
+    return written, entries
 
 
-def contents(results, told: list[str], tables: list[Path]) -> str:
+def contents(results, entries: list[str], tables: list[Path]) -> str:
     """index.md: which figures and tables there are, what they show, and of which folders."""
-    where = " and ".join(f"`{shown(of)}`" for of in dict.fromkeys((results.folder, results.cpu_folder)))
+    where = " and ".join(f"`{shown(folder)}`" for folder in dict.fromkeys((results.folder, results.cpu_folder)))
     return "\n".join([
         "# Figures and tables", "", f"Made by `paper/make.py` from {where}.", "",
         "Each figure is there as `.pdf` and `.png`. `fig01` is the paper's Figure 1; `more-` are not in the paper.", "",
-        "| file | shows | drawn from |", "| --- | --- | --- |", *told, "",
+        "| file | shows | drawn from |", "| --- | --- | --- |", *entries, "",
         f"The paper's tables and numbers, for LaTeX: {', '.join(f'`tables/{path.name}`' for path in tables)}.", "", ""])
 
 
@@ -114,14 +115,14 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> Non
         (out / "index.md").touch()
     except OSError as error:
         raise rs.ResultsError(f"{shown(out)} cannot be written ({error.strerror}): name another folder with --out")
-    written, told = draw_all(results, out / "figures")
+    written, entries = draw_all(results, out / "figures")
     for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz",
                    "repeat-relative.csv.gz", "verdicts.csv", "goals.csv"):
         if results.comparison is not None and not results.file(source).exists():
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\" "
-                  f"({rs.remedy(Path(source))})")
+                  f"({tb.remedy(Path(source))})")
     texts = [*tables.write(results, out / "tables"), numbers.write(numbers.Numbers(results), out / "tables")]
-    (out / "index.md").write_text(contents(results, told, texts), encoding="utf-8")
+    (out / "index.md").write_text(contents(results, entries, texts), encoding="utf-8")
     print(f"{len([*written, *texts]) + 1} files in {shown(out)}, from {shown(results_folder)}")
 
 

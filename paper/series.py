@@ -32,8 +32,8 @@ def place(kind: str, group: str) -> tuple:
 
 def groups(table: pd.DataFrame, *kinds: str) -> list[str]:
     """Those of a table's variants, or the catalogue's, of these kinds."""
-    found = set(zip(table["kind"], table["group"]))
-    return [group for kind, group in sorted(found, key=lambda of: place(*of)) if kind in kinds]
+    pairs = set(zip(table["kind"], table["group"]))
+    return [group for kind, group in sorted(pairs, key=lambda pair: place(*pair)) if kind in kinds]
 
 
 def short_name(variant: str) -> str:
@@ -96,15 +96,15 @@ def series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **wh
     if part:  # speedups are of whole calls
         rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
         rows = rows.assign(speedup=math.nan, speedup_ci_low=math.nan, speedup_ci_high=math.nan,
-                           **{f"time_{of}": rows[f"device_part_{of}"] for of in ("median_s", "ci_low_s", "ci_high_s")})
+                           **{f"time_{column}": rows[f"device_part_{column}"] for column in ("median_s", "ci_low_s", "ci_high_s")})
     names = [field.name for field in fields(Series)][2:]
     size = rows["n"].astype("int64") * rows["element_type"].map(rs.ELEMENT_BYTES).astype(float)
     rows = rows.assign(n=rows["n"].astype("int64"), bytes=size).rename(columns=SHORT)[
         [*names, "n", "bytes", "status", "speedup_enough", *SHORT.values()]]
     rows.loc[rows["status"] != "ok", list(SHORT.values())] = math.nan
     # A plan's settings keep the order in which the run took them.
-    return [Series(mode, of.reset_index(drop=True), **of[names].iloc[0])
-            for _, of in rows.sort_values(["variant", "n"], kind="stable").groupby(["variant", "settings"], sort=False)]
+    return [Series(mode, group_rows.reset_index(drop=True), **group_rows[names].iloc[0])
+            for _, group_rows in rows.sort_values(["variant", "n"], kind="stable").groupby(["variant", "settings"], sort=False)]
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:
@@ -137,9 +137,9 @@ def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_t
                     cache_state=cache_state, caller="", status="ok")
     rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
     # Rows of one n were sampled together and carry the same two times; another dataset's may differ by noise.
-    found = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
-    return pd.DataFrame({"n": found["n"], "bytes": found["n"] * float(rs.ELEMENT_BYTES.get(element_type, math.nan)),
-                         "read": found["read_time_s"], "floor": found["launch_floor_s"]})
+    calls = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
+    return pd.DataFrame({"n": calls["n"], "bytes": calls["n"] * float(rs.ELEMENT_BYTES.get(element_type, math.nan)),
+                         "read": calls["read_time_s"], "floor": calls["launch_floor_s"]})
 
 
 def of_group(results: rs.Results, group: str, element_type: str, mode: str) -> list[Series]:
@@ -149,9 +149,9 @@ def of_group(results: rs.Results, group: str, element_type: str, mode: str) -> l
     return [s for s in (series(table, mode, **which) if mode else device_series(table, **which)) if s.group == group]
 
 
-def fastest(found: list[Series], n: int) -> Series | None:
+def fastest(candidates: list[Series], n: int) -> Series | None:
     """Of those that were measured at n."""
-    return min((s for s in found if s.at(n) is not None), key=lambda s: s.at(n)["time"], default=None)
+    return min((s for s in candidates if s.at(n) is not None), key=lambda s: s.at(n)["time"], default=None)
 
 
 def models_shown(results: rs.Results, element_type: str, n: int) -> list[tuple[Series | None, dict[str, pd.Series]]]:
@@ -169,8 +169,8 @@ def models_shown(results: rs.Results, element_type: str, n: int) -> list[tuple[S
               for s in shown if s}
     models = rs.where_is(results.models, experiment="comparison", device="cuda", element_type=element_type,
                       offset_elements=0, dataset="random", cache_state="cold_dirty")
-    found = [(s, rs.where_is(models, **call).set_index("range")) for s, call in calls.items()]
-    return [(s, dict(fits.iterrows())) for s, fits in found if len(fits)]
+    fitted = [(s, rs.where_is(models, **call).set_index("range")) for s, call in calls.items()]
+    return [(s, dict(fits.iterrows())) for s, fits in fitted if len(fits)]
 
 
 def own_operation(table: pd.DataFrame, group: str, element_type: str) -> str:

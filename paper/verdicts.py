@@ -25,9 +25,10 @@ import pandas as pd  # noqa: E402
 import claims  # noqa: E402
 import contrasts  # noqa: E402
 from report import results as rs  # noqa: E402
+from report import tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
-VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(rs.VERDICTS.words["verdict"])  # as they are counted
+VERDICTS = HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = tuple(tb.VERDICTS.words["verdict"])  # as they are counted
 WORST_FIRST = (REVERSED, UNDECIDED, NEAR, NONE, MIXED, WEAKER, HOLDS)  # a claim's verdict is the worst of its tests'
 OPEN = NEAR, UNDECIDED
 NEAR_BY = 1.02  # an interval across a threshold that goes no further beyond it is near it
@@ -39,7 +40,7 @@ LATENCY_BOUND = 1.25  # a load's latency times so much is no more than the wait 
 
 # What a row of verdicts.csv is: a claim's verdict, the one that counts; the same at 2^28; one of several tests behind
 # either; what is told beside and decides nothing.
-CLAIM, AT_LARGE, STEP, BESIDE = rs.VERDICTS.words["role"]
+CLAIM, AT_LARGE, STEP, BESIDE = tb.VERDICTS.words["role"]
 # Of a claim whose tests were changed: its verdicts by the tests as they stood before each change, in their order, so
 # that the first is by the tests as first set.
 BEFORE, THEN = "verdicts_before", "; "
@@ -90,22 +91,22 @@ class Found:
 
 
 def contrast(results: rs.Results, name: str, n: int) -> contrasts.Contrast:
-    found = contrasts.at(results, name, n)
-    if not found.known or not found.enough:
-        raise rs.Absent(found.reason)
-    return found
+    measured = contrasts.at(results, name, n)
+    if not measured.known or not measured.enough:
+        raise rs.Absent(measured.reason)
+    return measured
 
 
 def values(results: rs.Results, file: str, value: str = "value", call: str = "", **where) -> pd.DataFrame:
     """Rows of another CSV that have a number in the column `value`."""
     rows = results.rows(file.removesuffix(".csv"), call, **where)
-    rs.refuse_lacking(results.file(file), [] if value in rows else [value])
-    found = rows.assign(**{value: pd.to_numeric(rows[value], errors="coerce")}).dropna(subset=[value])
-    if not len(found):
+    tb.refuse_lacking(results.file(file), [] if value in rows else [value])
+    numbers = rows.assign(**{value: pd.to_numeric(rows[value], errors="coerce")}).dropna(subset=[value])
+    if not len(numbers):
         why = next((r for r in rows["reason"] if r), "") if "reason" in rows else ""
         said = ", ".join(f"{c} is {w}" for c, w in (({"call": call} if call else {}) | where).items())
         raise rs.Absent(f"{file} has no {value} where {said}{': ' + why if why else ''}")
-    return found
+    return numbers
 
 
 def median(results: rs.Results, file: str, call: str = "", **where) -> float:
@@ -125,20 +126,20 @@ def threads_of(test: dict) -> int:
 # ------------------------------------------------------------------------------------------------ deciding
 
 
-def decide(low: float, high: float, effect: float, expects: str, told: float | None = None) -> tuple[str, str]:
+def decide(low: float, high: float, effect: float, expects: str, claimed: float | None = None) -> tuple[str, str]:
     """The verdict that an interval gives, and why. `expects` is what the claim says of the ratio."""
     up, down = 1 + effect, 1 / (1 + effect)
     band = f"{down:.3g} to {up:.3g}" if effect else "1"
     above, below, within = low > up, high < down, low >= down and high <= up
-    if expects == "more" and above and told is not None and high < math.sqrt(told):
-        return WEAKER, f"below half of the document's {told:g} in logarithms, {math.sqrt(told):.3g}"
-    found = {"more": [(above, HOLDS, f"above {up:.3g}"), (below, REVERSED, f"below {down:.3g}"),
+    if expects == "more" and above and claimed is not None and high < math.sqrt(claimed):
+        return WEAKER, f"below half of the document's {claimed:g} in logarithms, {math.sqrt(claimed):.3g}"
+    cases = {"more": [(above, HOLDS, f"above {up:.3g}"), (below, REVERSED, f"below {down:.3g}"),
                       (within, NONE, f"within {band}")],
              "no more": [(high <= up, HOLDS, f"not above {up:.3g}"), (above, REVERSED, f"above {up:.3g}")],
              "no less": [(low >= down, HOLDS, f"not below {down:.3g}"), (below, REVERSED, f"below {down:.3g}")],
              "different": [(above or below, HOLDS, f"outside {band}"), (within, NONE, f"within {band}")],
              "the same": [(above or below, REVERSED, f"outside {band}"), (within, HOLDS, f"within {band}")]}[expects]
-    decided = next(((verdict, why) for so, verdict, why in found if so), None)
+    decided = next(((verdict, why) for so, verdict, why in cases if so), None)
     if decided:
         return decided
     bound = next(b for b in (up, down) if low <= b <= high)
@@ -165,11 +166,11 @@ def judge_ratio(results: rs.Results, test: dict, n: int) -> Found:
 
 def fewest_samples(results: rs.Results, c: contrasts.Contrast, test: dict, n: int) -> float:
     """Of the two calls of a speedup; infinite where that is not known."""
-    found = [math.inf]
+    counts = [math.inf]
     for call in (test["base"], test["variant"]):
         with suppress(rs.Absent):
-            found += results.rows(c.experiment, call, n=n, status="ok")["n_samples"].dropna().tolist()
-    return min(found)
+            counts += results.rows(c.experiment, call, n=n, status="ok")["n_samples"].dropna().tolist()
+    return min(counts)
 
 
 def limited(test: dict, value: float, why: str) -> Found:
@@ -186,16 +187,16 @@ def quantity(results: rs.Results, test: dict, side) -> tuple[float, str]:
         value = median(results, test["file"], side["call"], metric=side["metric"], n=side["n"])
         return (0.0 if value < side.get("none_below", 0) else value), f"{side['metric']} of {side['call']}"
     column, take = side.get("value", "value"), side.get("take", "median")
-    of = values(results, test["file"], column, **side["where"])[column]
-    return float({"median": of.median, "most": of.max}[take]()), " ".join(side["where"].values())
+    measured = values(results, test["file"], column, **side["where"])[column]
+    return float({"median": measured.median, "most": measured.max}[take]()), " ".join(side["where"].values())
 
 
 def judge_quotient(results: rs.Results, test: dict, _n: int | None) -> Found:
-    (mine, of), (base, over) = (quantity(results, test, test[side]) for side in ("of", "over"))
+    (mine, counter), (base, over) = (quantity(results, test, test[side]) for side in ("of", "over"))
     ratio = mine / base if base else math.inf if mine else 1.0  # of nothing and nothing: neither is more
     verdict, why = decide(ratio, ratio, test["effect"], test["expects"], test.get("told"))
     return Found(verdict, f"{why} ({mine:.4g} over {base:.4g}, {test['file']})", ratio, threshold=threshold_of(test),
-                 base=over, variant=of)
+                 base=over, variant=counter)
 
 
 def judge_order(results: rs.Results, test: dict, n: int) -> Found:
@@ -209,7 +210,7 @@ def judge_order(results: rs.Results, test: dict, n: int) -> Found:
     if "of" in test:
         # A rate of what is the same in all kernels is the time again, and goes with speed whatever they do.
         parts = [test["of"]] if isinstance(test["of"], str) else test["of"]
-        amounts = [sum(of) for of in zip(*map(counted_by, parts))]
+        amounts = [sum(amounts_of_call) for amounts_of_call in zip(*map(counted_by, parts))]
         if max(amounts) <= (1 + test["effect"]) * min(amounts):
             apart = 100 * (max(amounts) / min(amounts) - 1)
             raise rs.Absent(f"{len(amounts)} kernels have the same {' + '.join(parts)}, to within {apart:.2g} %, so "
@@ -228,14 +229,14 @@ def judge_order(results: rs.Results, test: dict, n: int) -> Found:
 
 def order(values: list[float], tied: float) -> np.ndarray:
     """Of each two 1 where the one is greater, -1 where the other is, 0 where they differ by no more than this share."""
-    of = np.array(values, float)
-    apart = np.subtract.outer(of, of)
-    return np.sign(apart) * (abs(apart) > tied * np.minimum.outer(abs(of), abs(of)))
+    numbers = np.array(values, float)
+    apart = np.subtract.outer(numbers, numbers)
+    return np.sign(apart) * (abs(apart) > tied * np.minimum.outer(abs(numbers), abs(numbers)))
 
 
-def kendall(one: list[float], other: list[float], tied: float = 0.0) -> float:
+def kendall(first: list[float], other: list[float], tied: float = 0.0) -> float:
     """Kendall's tau-b; 0 where either is the same throughout."""
-    mine, theirs = order(one, tied), order(other, tied)
+    mine, theirs = order(first, tied), order(other, tied)
     untied = math.sqrt((mine * mine).sum() * (theirs * theirs).sum())
     return float((mine * theirs).sum() / untied) if untied else 0.0
 
@@ -271,10 +272,10 @@ def judge_filled(results: rs.Results, test: dict, n: int) -> Found:
                         f"thread has several loads under way (probes.csv)")
     why = (f"{threads} threads with one load each take {taken:.3g} cycles, {each:.3g} each: {test['threads']} fill at "
            f"most {test['threads'] * each:.3g} of a load's {of_load:.3g} (probes.csv)")
-    found = limited(test, each, why)
-    if found.verdict == REVERSED and taken <= LATENCY_BOUND * of_load:
-        found.verdict = UNDECIDED  # most of that may be the wait for the load, and no work
-    return found
+    limit = limited(test, each, why)
+    if limit.verdict == REVERSED and taken <= LATENCY_BOUND * of_load:
+        limit.verdict = UNDECIDED  # most of that may be the wait for the load, and no work
+    return limit
 
 
 def judge_copied(results: rs.Results, test: dict, n: int) -> Found:
@@ -314,16 +315,16 @@ JUDGES = {"ratio": judge_ratio, "quotient": judge_quotient, "order": judge_order
 
 def judge(results: rs.Results, test: dict, n: int) -> Found:
     try:
-        found = JUDGES[test["kind"]](results, test, n)
+        judged = JUDGES[test["kind"]](results, test, n)
     except rs.Absent as why:
-        found = Found(UNDECIDED, str(why), threshold=threshold_of(test) if "expects" in test else "")
+        judged = Found(UNDECIDED, str(why), threshold=threshold_of(test) if "expects" in test else "")
     if "contrast" in test:
-        found.base, found.variant = test["base"], test["variant"]
-    return found
+        judged.base, judged.variant = test["base"], test["variant"]
+    return judged
 
 
-def worst(found: list[Found]) -> Found:
-    return min(found, key=lambda f: WORST_FIRST.index(f.verdict))
+def worst(judgements: list[Found]) -> Found:
+    return min(judgements, key=lambda f: WORST_FIRST.index(f.verdict))
 
 
 Judged = tuple[Found, int | None, dict]  # what a test found, at which size, and the test
@@ -332,11 +333,11 @@ Judged = tuple[Found, int | None, dict]  # what a test found, at which size, and
 def together(judged: list[Judged]) -> Found:
     """What a claim's tests give together: the worst verdict. Over a range a claim that holds at some values alone is
     mixed; the reason says at which."""
-    found, tests = [f for f, *_ in judged], [t for *_, t in judged]
-    least = worst(found)
+    judgements, tests = [f for f, *_ in judged], [t for *_, t in judged]
+    least = worst(judgements)
     if not all("at" in test for test in tests):
-        return Found(least.verdict, reasons_of(found))
-    at = {v: worst([f for f, t in zip(found, tests) if t["at"] == v]) for v in dict.fromkeys(t["at"] for t in tests)}
+        return Found(least.verdict, reasons_of(judgements))
+    at = {v: worst([f for f, t in zip(judgements, tests) if t["at"] == v]) for v in dict.fromkeys(t["at"] for t in tests)}
     if any(math.isnan(f.ratio) for f in at.values()):
         return least
     holding = [f.verdict in (HOLDS, WEAKER) for f in at.values()]
@@ -347,12 +348,12 @@ def together(judged: list[Judged]) -> Found:
     return Found(MIXED if any(holding) and not all(holding) else least.verdict, where)
 
 
-def reasons_of(found: list[Found]) -> str:
+def reasons_of(judgements: list[Found]) -> str:
     """What each of several tests found; once where all found the same."""
-    each = dict.fromkeys((f.verdict, f.reason) for f in found)
+    each = dict.fromkeys((f.verdict, f.reason) for f in judgements)
     if len(each) == 1:
-        return f"each of {len(found)} tests: {found[0].reason}" if len(found) > 1 else found[0].reason
-    alike = len({f.verdict for f in found}) == 1
+        return f"each of {len(judgements)} tests: {judgements[0].reason}" if len(judgements) > 1 else judgements[0].reason
+    alike = len({f.verdict for f in judgements}) == 1
     return NEXT_TEST.join(reason if alike else f"{verdict}: {reason}" for verdict, reason in each)
 
 
@@ -369,13 +370,13 @@ def verdicts(results: rs.Results) -> pd.DataFrame:
     several, and what is told beside."""
     listed, rows = claims.listed(), []
     for claim in listed["claims"]:
-        deciding, beside = ([t for t in claim["tests"] if bool(t.get("beside")) == of] for of in (False, True))
+        deciding, beside = ([t for t in claim["tests"] if bool(t.get("beside")) == is_beside] for is_beside in (False, True))
 
         def judged(tests: list[dict], which: int) -> list[Judged]:
             """What these tests find at the document's own size or at 2^28. What is of no size says the same at each,
             but alone has no verdict at 2^28."""
-            there = [test_of(listed, claim, test) for test in tests]
-            sized = [(t, None if t["kind"] in OF_NO_SIZE else t["n"][which]) for t in there
+            wholes = [test_of(listed, claim, test) for test in tests]
+            sized = [(t, None if t["kind"] in OF_NO_SIZE else t["n"][which]) for t in wholes
                      if t["kind"] in OF_NO_SIZE or len(t["n"]) > which]
             if which and not any(n for _, n in sized):
                 return []
@@ -388,24 +389,24 @@ def verdicts(results: rs.Results) -> pd.DataFrame:
             earlier = [judged(change["before"], which) for change in claim.get("changes", [])]
             before = THEN.join(together(those).verdict if those else "" for those in earlier)
             if len(steps) == 1:
-                told = [(role, before, steps[0])]
+                told_rows = [(role, before, steps[0])]
             else:
                 size = next((n for _, n, _ in steps if n), None)
-                told = [(role, before, (together(steps), size, {})), *((STEP, "", step) for step in steps)]
-            told += [(BESIDE, "", one) for test in beside for one in judged([test], which)]
+                told_rows = [(role, before, (together(steps), size, {})), *((STEP, "", step) for step in steps)]
+            told_rows += [(BESIDE, "", outcome) for test in beside for outcome in judged([test], which)]
             rows += [{**{c: claim[c] for c in ("document", "statement", "text_figure")}, "claim": claim["id"], "n": n,
-                      **{c: test[c] for c in OF_A_ROW if n and test}, **vars(found), "role": row,
+                      **{c: test[c] for c in OF_A_ROW if n and test}, **vars(judgement), "role": row,
                       BEFORE: earlier_verdicts}
-                     for row, earlier_verdicts, (found, n, test) in told]
-    return pd.DataFrame(rows, columns=rs.VERDICTS.names).astype({"n": "Int64"})
+                     for row, earlier_verdicts, (judgement, n, test) in told_rows]
+    return pd.DataFrame(rows, columns=tb.VERDICTS.names).astype({"n": "Int64"})
 
 
 def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | None, pd.DataFrame]:
     """A claim's verdict, that counts or at 2^28, and the rows of its tests, which follow it where it has several."""
     rows = table[table["claim"] == claim]
-    for _, of in rows.groupby((rows["role"] != STEP).cumsum()):
-        if of["role"].iloc[0] == role:
-            return of.iloc[0], of[1:] if len(of) > 1 else of
+    for _, group in rows.groupby((rows["role"] != STEP).cumsum()):
+        if group["role"].iloc[0] == role:
+            return group.iloc[0], group[1:] if len(group) > 1 else group
     return None, rows[:0]
 
 
@@ -420,8 +421,8 @@ def as_first_set(table: pd.DataFrame) -> pd.Series:
     return first.where(first != "", own["verdict"])
 
 
-def in_words(of: dict[str, int]) -> str:
-    return ", ".join(f"{count} {verdict}" for verdict, count in of.items())
+def in_words(counted: dict[str, int]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
 
 
 def write(table: pd.DataFrame, path: Path) -> None:
@@ -431,28 +432,28 @@ def write(table: pd.DataFrame, path: Path) -> None:
 # ------------------------------------------------------------------------------------------- two folders
 
 
-def print_differences(here: Path, there: Path) -> None:
+def print_differences(here: Path, beside: Path) -> None:
     """All rows of two folders' verdicts.csv whose verdicts differ, single steps of claims included; and how many do."""
-    mine, theirs = (claims.verdicts(rs.Results(folder)) for folder in (here, there))
-    for folder, table in ((here, mine), (there, theirs)):
+    mine, theirs = (claims.verdicts(rs.Results(folder)) for folder in (here, beside))
+    for folder, table in ((here, mine), (beside, theirs)):
         if table is None:
             raise rs.ResultsError(f"there is no {folder / 'verdicts.csv'}: run `python paper/verdicts.py {folder}`")
     same, calls = ["claim", "role", "n"], ["base", "variant"]  # one that lacks data may name no calls
     other = (mine[calls] != theirs[calls]) & (mine[calls] != "") & (theirs[calls] != "")
     if not mine[same].equals(theirs[same]) or other.any(axis=None):
-        raise rs.ResultsError(f"{here} and {there} were judged by different tests: judge both again by "
+        raise rs.ResultsError(f"{here} and {beside} were judged by different tests: judge both again by "
                               f"`python paper/verdicts.py`")
     both = mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
     differ = both["verdict"] != both["verdict_there"]
     if differ.any():
-        told = both.loc[differ, [*same, *calls, "verdict", "ratio", "verdict_there", "ratio_there"]]
-        print(f"_there: {there.resolve().name}\n" + told.astype({"n": "Int64"}).to_string(index=False, na_rep="") + "\n")
+        changed = both.loc[differ, [*same, *calls, "verdict", "ratio", "verdict_there", "ratio_there"]]
+        print(f"_there: {beside.resolve().name}\n" + changed.astype({"n": "Int64"}).to_string(index=False, na_rep="") + "\n")
     decided = ~both["verdict"].isin(OPEN) & ~both["verdict_there"].isin(OPEN)
     for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
-        of = both["role"] == role
-        otherwise = (of & decided & differ).sum()
-        how = f"{(of & decided).sum() - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
-        print(f"at {words}: both decide {(of & decided).sum()} of {of.sum()} verdicts, {how}")
+        in_role = both["role"] == role
+        otherwise = (in_role & decided & differ).sum()
+        how = f"{(in_role & decided).sum() - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
+        print(f"at {words}: both decide {(in_role & decided).sum()} of {in_role.sum()} verdicts, {how}")
 
 
 @one_line("verdicts.py: error")

@@ -6,9 +6,9 @@ from report import style
 
 
 def axes_of(figure, gid):
-    found = [a for a in figure.axes if a.get_gid() == gid]
-    assert len(found) == 1, f"{gid} is not among {[a.get_gid() for a in figure.axes]}"
-    return found[0]
+    matching = [a for a in figure.axes if a.get_gid() == gid]
+    assert len(matching) == 1, f"{gid} is not among {[a.get_gid() for a in figure.axes]}"
+    return matching[0]
 
 
 def line(axes, label):

@@ -14,6 +14,7 @@ from pathlib import Path
 import series as sr
 import contrasts
 from report import results as rs
+from report import tables as tb
 
 SIZES = [2**k for k in range(10, 31)]
 HOST, ATOMIC, RELAUNCH, SECOND = "finish=host", "finish=atomic", "finish=relaunch", "finish=second-launch"
@@ -76,8 +77,8 @@ MACHINE = {
 
 def row(**fields) -> dict:
     """One row with every column; what is not given is empty or a plain default."""
-    base = dict.fromkeys(rs.ROWS.names, "")
-    base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", timestamp_utc="2000-01-01T00:00:00Z",
+    base = dict.fromkeys(tb.ROWS.names, "")
+    base.update(schema_version=tb.SCHEMA_VERSION, run_id="synthetic", timestamp_utc="2000-01-01T00:00:00Z",
                 experiment="comparison", machine="synthetic", device="cuda", operation="sum", element_type="f32",
                 accumulator_type="f32", offset_elements=0, dataset="random", seed=1, timing_mode="device",
                 cache_state="cold_dirty", n_samples=25, n_rejected=0, timer_resolution_s=32e-9, status="ok")
@@ -177,8 +178,8 @@ def limits_rows(sizes=SIZES) -> list[dict]:
 
 def model_row(**fields) -> dict:
     """One fit of models.csv; numbers of a fit that is not ok are empty."""
-    base = dict.fromkeys(rs.MODELS.names, "")
-    base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", experiment="comparison", machine="synthetic",
+    base = dict.fromkeys(tb.MODELS.names, "")
+    base.update(schema_version=tb.SCHEMA_VERSION, run_id="synthetic", experiment="comparison", machine="synthetic",
                 device="cuda", element_type="f32", operation="sum", offset_elements=0, dataset="random", seed=1,
                 timing_mode="device", cache_state="cold_dirty", range="beyond", cache_bytes=50 * 2**20, n_sizes=8,
                 n_smallest=2**10, n_largest=2**30, largest_residual=0.01, largest_residual_n=2**26, status="ok")
@@ -207,13 +208,13 @@ KINDS = dict.fromkeys(rs.DOCUMENTS, "document") | dict.fromkeys(("cub", "thrust"
 
 
 def catalog_rows(gpu=GPU) -> list[dict]:
-    rows = [dict(schema_version=rs.SCHEMA_VERSION, variant=v, title=v.split("/")[-1].replace("-", " "), cites="page 1",
+    rows = [dict(schema_version=tb.SCHEMA_VERSION, variant=v, title=v.split("/")[-1].replace("-", " "), cites="page 1",
                  thread="grid stride", block="tree & stride halves", grid="atomic_add", devices="cuda",
                  operations=";".join(spec[0]), element_types="i32;f32;f64", document_n=spec[5] or "",
                  kind=KINDS.get(v.split("/")[0], "yours"), base_of=";".join(o for o, base in BASE.items() if base == v),
                  default_settings=spec[1][0])
             for v, spec in gpu.items()]
-    rows += [dict(schema_version=rs.SCHEMA_VERSION, variant=v, title=v, cites="", thread="one load",
+    rows += [dict(schema_version=tb.SCHEMA_VERSION, variant=v, title=v, cites="", thread="one load",
                   block="", grid="", devices="cpu", operations="sum", element_types="f32", document_n="", kind="cpu",
                   base_of="", default_settings="") for v in CPU]
     return sorted(rows, key=lambda r: r["variant"])
@@ -353,7 +354,7 @@ def agreement_rows() -> list[dict]:
 
 def repeat_rows(device=(1.02, 1.02, 1.02, 1.1), end_to_end=(1.0, 1.2)) -> list[dict]:
     """Ratios of two runs, a point each, with intervals of +-5 %; and a point that has none."""
-    key = dict(schema_version=rs.SCHEMA_VERSION, base="x/y", variant="x/y", n=2**20, element_type="f32", paired="no",
+    key = dict(schema_version=tb.SCHEMA_VERSION, base="x/y", variant="x/y", n=2**20, element_type="f32", paired="no",
                simultaneous="no", confidence=0.95)
     rows = [dict(key, timing_mode=mode, ratio=r, ratio_low=0.95 * r, ratio_high=1.05 * r, reason="")
             for mode, ratios in (("device", device), ("end_to_end", end_to_end)) for r in ratios]
@@ -387,13 +388,13 @@ def write_contrasts(folder: Path, values: dict, **more) -> Path:
     for key, value in values.items():
         name, n = key if isinstance(key, tuple) else (key, None)
         asked = {"cache_state": "cold_dirty", **contrasts.asked()[name].group}
-        told = {} if value is None else dict(value=value, ci_low=(1 - WIDTH) * value, ci_high=(1 + WIDTH) * value,
-                                             confidence=0.95, contexts=12, pairs=1, enough="yes",
-                                             experiment=asked["experiments"][0])
-        blank = dict.fromkeys(rs.CONTRASTS.names, "") | dict(reason="" if told else "lacking")
-        of = dict(schema_version=rs.SCHEMA_VERSION, name=name)
-        of |= {c: asked[c] for c in asked if c in rs.CONTRASTS.names and c != "n"}
-        rows += [blank | of | told | more | dict(n=size) for size in ([n] if n else asked["n"])]
+        measured = {} if value is None else dict(value=value, ci_low=(1 - WIDTH) * value, ci_high=(1 + WIDTH) * value,
+                                                 confidence=0.95, contexts=12, pairs=1, enough="yes",
+                                                 experiment=asked["experiments"][0])
+        blank = dict.fromkeys(tb.CONTRASTS.names, "") | dict(reason="" if measured else "lacking")
+        known = dict(schema_version=tb.SCHEMA_VERSION, name=name)
+        known |= {c: asked[c] for c in asked if c in tb.CONTRASTS.names and c != "n"}
+        rows += [blank | known | measured | more | dict(n=size) for size in ([n] if n else asked["n"])]
     write_csv(folder / "contrasts.csv", rows)
     return folder
 

@@ -79,11 +79,11 @@ def comparison(results: rs.Results) -> str:
 
     calls = []
     for group in sr.groups(largest, "document", "ours", "library"):
-        of = largest[(largest["group"] == group) & ~largest["is_base"]]
-        of = of[of["operation"] == ("sum" if "sum" in set(of["operation"]) else "sum_of_squares")]
-        of = of[of["timing_mode"] == ("device" if "device" in set(of["timing_mode"]) else "end_to_end")]
-        if len(of):
-            calls.append(of.loc[of["time_median_s"].idxmin()])
+        rows = largest[(largest["group"] == group) & ~largest["is_base"]]
+        rows = rows[rows["operation"] == ("sum" if "sum" in set(rows["operation"]) else "sum_of_squares")]
+        rows = rows[rows["timing_mode"] == ("device" if "device" in set(rows["timing_mode"]) else "end_to_end")]
+        if len(rows):
+            calls.append(rows.loc[rows["time_median_s"].idxmin()])
     sums = largest[(largest["operation"] == "sum") & (largest["timing_mode"] == "device")]
     calls.append(base := cub(sums.iloc[0]))
     rows = []
@@ -126,9 +126,9 @@ def claims(results: rs.Results) -> str:
                 why += f". At {size}: {large['reason']}"
         others += [f"as first set: {v}" for v in filter(None, first[vd.BEFORE].split(vd.THEN)[:1])]
         others = [o for o in others if not o.endswith(f": {first['verdict']}")]
-        there = [vd.with_tests(card, claim["id"], vd.CLAIM)[1] for card in cards]
-        elsewhere = [shown(of).partition(" [")[0] for of in there
-                     if not np.array_equal(of["ratio"], tests["ratio"], equal_nan=True)]
+        tests_there = [vd.with_tests(card, claim["id"], vd.CLAIM)[1] for card in cards]
+        elsewhere = [shown(tests_of_card).partition(" [")[0] for tests_of_card in tests_there
+                     if not np.array_equal(tests_of_card["ratio"], tests["ratio"], equal_nan=True)]
         rows.append([claim["id"], first["statement"], "; ".join(filter(None, [first["text_figure"], claim.get("note")])),
                      shown(tests), "; ".join(filter(None, elsewhere)), shown(at_large),
                      "; ".join([f"**{first['verdict']}**", *others]), why])
@@ -144,39 +144,39 @@ def tuned(results: rs.Results) -> str:
 def trust(results: rs.Results) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
     folders = [results, *map(rs.Results, rs.beside(results.folder))]
-    told = [(of.machine.gpu, checks(of)) for of in folders if of.table("nvbench-agreement") is not None]
-    names = list(dict.fromkeys(name for _, of in told for name in of))
-    return markdown(["", *(gpu for gpu, _ in told)], [[name, *(of.get(name, "") for _, of in told)] for name in names], "l" * 9)
+    columns = [(f.machine.gpu, checks(f)) for f in folders if f.table("nvbench-agreement") is not None]
+    names = list(dict.fromkeys(name for _, checked in columns for name in checked))
+    return markdown(["", *(gpu for gpu, _ in columns)], [[name, *(checked.get(name, "") for _, checked in columns)] for name in names], "l" * 9)
 
 
 def checks(results: rs.Results) -> dict[str, str]:
     """By what is checked: at how many points it agrees, and the largest difference."""
-    agreement, found = results.table("nvbench-agreement"), {}
+    agreement, agreeing = results.table("nvbench-agreement"), {}
     for name, mode, variant in (
             ("nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)", "device", "cub/sum"),
             ("a plain loop, `cub/sum` in a graph: within 3 %", "graph", "cub/sum"),
             ("a plain loop, `cub/sum` end to end: within 5 %", "end_to_end", "cub/sum"),
             ("a plain loop, `thrust/reduce` end to end: within 5 %", "end_to_end", "thrust/reduce")):
-        of = agreement[(agreement["mode"] == mode) & (agreement["variant"] == variant)]
-        off = of["difference"].abs()
-        if len(of):
-            found[name] = f"{(off <= of['allowed']).sum()} of {len(of)}, at most {100 * off.max():.2g} % apart"
+        rows = agreement[(agreement["mode"] == mode) & (agreement["variant"] == variant)]
+        off = rows["difference"].abs()
+        if len(rows):
+            agreeing[name] = f"{(off <= rows['allowed']).sum()} of {len(rows)}, at most {100 * off.max():.2g} % apart"
     for name, file in (("two runs", "repeat"), ("the same, relative to CUB", "repeat-relative")):
-        of = results.table(file).dropna(subset=["ratio_low", "ratio_high"])
-        of = of.assign(same=of["ratio_low"].le(1) & of["ratio_high"].ge(1),
-                       width=(of["ratio_high"] - of["ratio_low"]) / of["ratio"])
+        rows = results.table(file).dropna(subset=["ratio_low", "ratio_high"])
+        rows = rows.assign(same=rows["ratio_low"].le(1) & rows["ratio_high"].ge(1),
+                       width=(rows["ratio_high"] - rows["ratio_low"]) / rows["ratio"])
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
-            there = of[of["timing_mode"] == mode]
-            same, width = 100 * there["same"].mean(), 100 * there["width"].median()
-            found[f"{name}, {words}: the interval includes 1"] = f"{same:.1f} % of {len(there):,}; {width:.2g} % wide"
+            timed = rows[rows["timing_mode"] == mode]
+            same, width = 100 * timed["same"].mean(), 100 * timed["width"].median()
+            agreeing[f"{name}, {words}: the interval includes 1"] = f"{same:.1f} % of {len(timed):,}; {width:.2g} % wide"
     selftest = json.loads(results.file("selftest.json").read_text())
     for name, key in (("`selftest`, a variant against itself: the interval excludes 1", "together"),
                       ("the same, in other contexts", "apart")):
-        found[name] = f"{selftest[key]['false_positives']} of {selftest[key]['comparisons']}"
+        agreeing[name] = f"{selftest[key]['false_positives']} of {selftest[key]['comparisons']}"
     planted = selftest["planted"]
-    found["`selftest`, planted slowdowns of 0, 5 and 10 %: reported correctly"] = (
+    agreeing["`selftest`, planted slowdowns of 0, 5 and 10 %: reported correctly"] = (
         f"{sum(p['found'] and not p['too_small_beside_other'] for p in planted)} of {len(planted)}")
-    return found
+    return agreeing
 
 
 def peers(results: rs.Results) -> str:
@@ -227,7 +227,7 @@ def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
     points = frontier.points_of(results.experiment("frontier"))
     small, large = sorted(points["n"].unique())
     times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random"), "of spread data": (large, "spread")}
-    return errors(points[points["element_type"] == kind], [kind], {c: of[0] for c, of in frontier.CALLS.items()}, times,
+    return errors(points[points["element_type"] == kind], [kind], {c: names[0] for c, names in frontier.CALLS.items()}, times,
                   "time_median_s", microseconds)
 
 
@@ -242,7 +242,7 @@ def errors_from_python(results: rs.Results) -> str:
                                          frontier.points_of(results.experiment("frontier")))
     small, large = points["n"].min(), points["n"].max()
     speeds = {f"CUB's speed, {power(small)}": (small, "random"), power(large): (large, "random")}
-    return errors(points, ["from Python", "elements"], {c: of[0] for c, of in frontier.CALLS.items()}, speeds, "speedup",
+    return errors(points, ["from Python", "elements"], {c: names[0] for c, names in frontier.CALLS.items()}, speeds, "speedup",
                   lambda speed: f"{speed:.2f}")
 
 
@@ -258,17 +258,17 @@ def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], colum
            shown) -> str:
     """A row for each of these calls and type of elements: this value in each column, by its n and data, and the error of
     each kind of data at the largest n."""
-    of = points.set_index(["call", "element_type", "n", "dataset"])
-    there, large = set(zip(points["call"], points["element_type"])), points["n"].max()
+    by_call = points.set_index(["call", "element_type", "n", "dataset"])
+    measured, large = set(zip(points["call"], points["element_type"])), points["n"].max()
 
     def cells(*call) -> list[str]:
-        values = [of[value].get((*call, *at), np.nan) for at in columns.values()]
+        values = [by_call[value].get((*call, *at), np.nan) for at in columns.values()]
         return [*("—" if np.isnan(v) else shown(v) for v in values),
-                *(in_ulps(of["ulps"].get((*call, large, data))) for data in frontier.SETS)]
+                *(in_ulps(by_call["ulps"].get((*call, large, data))) for data in frontier.SETS)]
 
     return markdown([*corner, *columns, "ulp, random", "spread", "ill-conditioned"],
                     [[*[name, kind][:len(corner)], *cells(call, kind)] for call, name in calls.items()
-                     for kind in frontier.TYPES if (call, kind) in there], "l" * len(corner) + 6 * "r")
+                     for kind in frontier.TYPES if (call, kind) in measured], "l" * len(corner) + 6 * "r")
 
 
 # Page, the table's name, and what makes it.

@@ -29,14 +29,14 @@ def tally(folder: pathlib.Path) -> tuple[Counter, list[str]]:
     total, failed = Counter(), []
     for case in xml.parse(folder / "junit.xml").iter("testcase"):
         name = case.get("name")
-        found, inner = [(name, outcome(case))], folder / f"{name}.xml"
+        outcomes, inner = [(name, outcome(case))], folder / f"{name}.xml"
         if inner.exists():
-            inside = [(f"{name}: {one.get('name')}", outcome(one)) for one in xml.parse(inner).iter("testcase")]
+            inside = [(f"{name}: {test.get('name')}", outcome(test)) for test in xml.parse(inner).iter("testcase")]
             # A run that failed without a failing test (a file that cannot be read, no test at all) stays a failure.
-            if found[0][1] != "failed" or "failed" in (of for _, of in inside):
-                found = inside
-        total.update(of for _, of in found)
-        failed += [one for one, of in found if of == "failed"]
+            if outcomes[0][1] != "failed" or "failed" in (result for _, result in inside):
+                outcomes = inside
+        total.update(result for _, result in outcomes)
+        failed += [test for test, result in outcomes if result == "failed"]
     return total, failed
 
 
@@ -44,4 +44,4 @@ if __name__ == "__main__":
     totals, failures = tally(pathlib.Path(sys.argv[1]))
     for name in failures:
         print(f"        FAILED {name}", file=sys.stderr)
-    print(*(totals[of] for of in ("passed", "failed", "skipped")))
+    print(*(totals[result] for result in ("passed", "failed", "skipped")))

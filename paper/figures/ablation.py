@@ -26,13 +26,13 @@ def draw(results: rs.Results):
     rows = rows_of()
     by_size = {}
     for name, n in SIZES.items():
-        of = {k: c for k, row in enumerate(rows) if (c := contrasts.at(results, "ablation." + ".".join(row), n)).known}
-        if of:
-            by_size[name] = n, of
+        gains = {k: c for k, row in enumerate(rows) if (c := contrasts.at(results, "ablation." + ".".join(row), n)).known}
+        if gains:
+            by_size[name] = n, gains
     if not by_size:
         return None
-    pairs = {k: max(of[k].pairs for _, of in by_size.values() if k in of) for k in range(len(rows))
-             if any(k in of for _, of in by_size.values())}
+    pairs = {k: max(gains[k].pairs for _, gains in by_size.values() if k in gains) for k in range(len(rows))
+             if any(k in gains for _, gains in by_size.values())}
     tall, cells, between = ROW * len(rows), FIRST + 3 * CELL, 0.3
     figure = style.sheet(HEAD + tall + BASE)
     wide = style.TEXT_WIDTH - NAMES - between - cells
@@ -54,30 +54,30 @@ def draw_effects(figure, by_size, rows, pairs, wide: float, tall: float) -> None
     axes.set_xscale("log")
     looks = {name: dict(style.line_style(i, 0), linestyle="", markersize=3.4) for i, name in enumerate(by_size)}
     every = []
-    for i, (name, (_, of)) in enumerate(by_size.items()):
+    for i, (name, (_, gains)) in enumerate(by_size.items()):
         shift = (i - (len(by_size) - 1) / 2) * 0.24
-        points = [(k + shift, g.value, g.low, g.high) for k, g in of.items()]
+        points = [(k + shift, g.value, g.low, g.high) for k, g in gains.items()]
         draw_points(axes, points, vertical=False, label=name, **looks[name])
-        every += [v for g in of.values() for v in (g.low, g.high)]
+        every += [v for g in gains.values() for v in (g.low, g.high)]
     axes.set_xlim(min(0.8, min(every) / 1.1), max(1.25, max(every) * 1.1))
     speedup_rows(axes, [choice + (f" ({pairs[k]})" if k in pairs else "") for k, (_, choice) in enumerate(rows)],
                  "gain over the base's choice")
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
     width, height = figure.get_size_inches()
     for level, words in LEVELS.items():
-        of = [k for k, row in enumerate(rows) if row[0] == level]
-        if of[0]:
-            axes.axhline(of[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
-        figure.text(0.12 / width, (BASE + tall - ROW * (sum(of) / len(of) + 0.5)) / height, words, rotation=90, va="center",
+        rows_of_level = [k for k, row in enumerate(rows) if row[0] == level]
+        if rows_of_level[0]:
+            axes.axhline(rows_of_level[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
+        figure.text(0.12 / width, (BASE + tall - ROW * (sum(rows_of_level) / len(rows_of_level) + 0.5)) / height, words, rotation=90, va="center",
                     ha="center", fontweight="bold")
-    told = {f"gain at n = {style.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
-    style.legend(figure, told | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
+    legend = {f"gain at n = {style.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
+    style.legend(figure, legend | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
 
 
 def draw_interactions(figure, results: rs.Results, by_size, left: float, wide: float, tall: float) -> None:
     """A table for each size, of all tables of two levels: these have their columns in common."""
     both = [name.name.removeprefix("ablation.both.").split(".") for name in contrasts.named("ablation.both.")]
-    lines, columns = (list(dict.fromkeys(of)) for of in zip(*both))
+    lines, columns = (list(dict.fromkeys(names)) for names in zip(*both))
     gap = 0.2
     each = (tall - gap * (len(by_size) - 1)) / len(by_size)
     for i, (name, (n, _)) in enumerate(by_size.items()):

@@ -32,8 +32,8 @@ def draw(results: rs.Results):
     drawn = [d for d in sets if d not in exact]
     groups = sr.groups(errors, *sr.KERNELS, "library")
     # Thrust's call is CUB's kernel.
-    of = {g: errors[errors["group"] == g].set_index(["dataset", "n"])["error"].sort_index() for g in ("cub", "thrust")}
-    alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])
+    series = {g: errors[errors["group"] == g].set_index(["dataset", "n"])["error"].sort_index() for g in ("cub", "thrust")}
+    alike = len(series["cub"]) > 0 and series["cub"].equals(series["thrust"])
     groups = [g for g in groups if g != "thrust"] if alike else groups
     names = style.LIBRARY_NAMES | ({"cub": "CUB and Thrust"} if alike else {})
     looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=2.6, linestyle="") for g in groups}
@@ -44,9 +44,9 @@ def draw(results: rs.Results):
         here = errors[(errors["dataset"] == dataset) & (errors["error"] > 0)]
         axes.set_yscale("log")
         for i, group in enumerate(groups):
-            of = here[here["group"] == group]
+            rows = here[here["group"] == group]
             # The groups' columns of one n stand side by side.
-            axes.plot(of["n"] * 2 ** (0.22 * (i - (len(groups) - 1) / 2)), of["error"], label=group, zorder=2, **looks[group])
+            axes.plot(rows["n"] * 2 ** (0.22 * (i - (len(groups) - 1) / 2)), rows["error"], label=group, zorder=2, **looks[group])
         axes.axhline(EPSILON, **DOTTED_LOOK)
         style.size_axis(axes, errors["n"], 2.2)
         axes.tick_params(labelleft=axes is panels[0])

@@ -21,9 +21,9 @@ def level_of(s: sr.Series) -> str:
 
 def cpu_series(results: rs.Results, element_type: str) -> list[sr.Series]:
     """Every sum that ran on the CPU, end to end, in each state of the cache it was measured in."""
-    found = [s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
+    measured = [s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
         results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)]
-    return sorted(found, key=lambda s: s.variant)
+    return sorted(measured, key=lambda s: s.variant)
 
 
 def best_of(levels: list[sr.Series]) -> sr.Series:

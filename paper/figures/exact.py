@@ -30,8 +30,8 @@ def draw(results: rs.Results):
     for (kind, mode), axes in zip(panels, style.row(figure, gids, FOOT, TALL, LEFT, RIGHT, GAP)):
         axes.axhline(1, color="black", linewidth=1.1, zorder=1.5)
         for call, (_, look) in CALLS.items():
-            of = rs.where_is(table, call=call, element_type=kind, timing_mode=mode).sort_values("n")
-            x, y, low, high = (of[c].to_numpy(float) for c in ("n", "speedup", "speedup_ci_low", "speedup_ci_high"))
+            rows = rs.where_is(table, call=call, element_type=kind, timing_mode=mode).sort_values("n")
+            x, y, low, high = (rows[c].to_numpy(float) for c in ("n", "speedup", "speedup_ci_low", "speedup_ci_high"))
             axes.fill_between(x, low, high, color=look["color"], alpha=0.25, linewidth=0)
             axes.plot(x, y, label=call, **look)
         axes.set_yscale("log")

@@ -82,8 +82,8 @@ def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.D
 
 def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
     """Those that no other is faster and closer than, from the fastest on."""
-    found = points.sort_values(["slower", "ulps"])
-    return found[found["ulps"] < found["ulps"].cummin().shift(fill_value=np.inf)]
+    ranked = points.sort_values(["slower", "ulps"])
+    return ranked[ranked["ulps"] < ranked["ulps"].cummin().shift(fill_value=np.inf)]
 
 
 def draw(results: rs.Results):
@@ -128,8 +128,8 @@ def draw_errors(axes, here: pd.DataFrame, looks: dict, slowest: float, last: boo
     axes.plot([*line["slower"], slowest * 1.3],
               [*line["ulps"].clip(lower=FLOOR), max(line["ulps"].min(), FLOOR)] if len(line) else [], **LINE)
     for call, (_, color, marker) in looks.items():
-        of = here[here["call"] == call]
-        axes.plot(of["slower"], of["ulps"].clip(lower=FLOOR), clip_on=False, zorder=2, label=call, **look(color, marker))
+        rows = here[here["call"] == call]
+        axes.plot(rows["slower"], rows["ulps"].clip(lower=FLOOR), clip_on=False, zorder=2, label=call, **look(color, marker))
     axes.axhline(ROUNDED_ONCE, **DOTTED_LOOK)
     axes.set_xlim(0.97, slowest * 1.1)
     axes.set_ylim(FLOOR, 10.0**decades)

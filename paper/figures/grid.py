@@ -24,7 +24,7 @@ def draw(results: rs.Results):
     rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     rows = rows.assign(**{end: reading / rows[f"time_{end}_s"] for end in ("median", "ci_high", "ci_low")})
-    lines = {int(n): of[["grid", "median", "ci_high", "ci_low"]].values.tolist() for n, of in rows.groupby("n")}
+    lines = {int(n): group[["grid", "median", "ci_high", "ci_low"]].values.tolist() for n, group in rows.groupby("n")}
     figure = style.sheet(HEAD + TALL + BASE, style.COLUMN_WIDTH)
     axes, = style.row(figure, ["grid"], BASE, TALL, LEFT, RIGHT, 0)
     looks = by_size(lines, markersize=3)

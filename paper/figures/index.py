@@ -13,28 +13,28 @@ ROW, RIGHT, HEAD, GAP, FOOT = 0.19, 0.08, 0.62, 0.12, 0.62
 
 def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]]:
     """By kernel and (index, n) its speed over the same kernel's with int, on the device or of the device's part."""
-    found: dict[str, dict] = {}
+    by_kernel: dict[str, dict] = {}
     for name, c in contrasts.like(results, "index."):
         kernel, _, index = name.rpartition(".")
-        found.setdefault(kernel, {})[index, c.n] = c
-    return found
+        by_kernel.setdefault(kernel, {})[index, c.n] = c
+    return by_kernel
 
 
 def draw(results: rs.Results):
     """None where contrasts.csv has none of it."""
-    found = speeds(results)
-    if not found:
+    by_kernel = speeds(results)
+    if not by_kernel:
         return None
-    names, tall = list(found), ROW * len(found)
+    names, tall = list(by_kernel), ROW * len(by_kernel)
     figure = style.sheet(HEAD + tall + FOOT, style.COLUMN_WIDTH)
-    sizes = sorted({n for of in found.values() for _, n in of})
+    sizes = sorted({n for gains in by_kernel.values() for _, n in gains})
     looks = {index: style.line_style(i, 0) | dict(linestyle="", markersize=3.2) for i, index in enumerate(INDEXES)}
-    least = min(c.low for of in found.values() for c in of.values())
+    least = min(c.low for gains in by_kernel.values() for c in gains.values())
     left = 0.1 + max(map(style.text_width, names))
     for n, axes in zip(sizes, style.row(figure, [f"index:{n}" for n in sizes], FOOT, tall, left, RIGHT, GAP)):
         for i, index in enumerate(INDEXES):
-            points = [(y + 0.22 * (i - 1), c.value, c.low, c.high) for y, of in enumerate(found.values())
-                      if (c := of.get((index, n)))]
+            points = [(y + 0.22 * (i - 1), c.value, c.low, c.high) for y, gains in enumerate(by_kernel.values())
+                      if (c := gains.get((index, n)))]
             draw_points(axes, points, vertical=False, label=index, **looks[index])
         axes.set_xlim(min(0.9, least) - 0.06, 1.1)
         name_rows(axes, names if n == sizes[0] else [""] * len(names))
@@ -45,6 +45,6 @@ def draw(results: rs.Results):
     style.title(figure, f"The type of a loop's index, {results.machine.gpu}",
                 f"f32, device time or part, {sr.CACHE_LABELS['cold_dirty']}")
     style.legend(figure, {INDEXES[index]: look for index, look in looks.items()}, 0.21)
-    few = not all(c.enough for of in found.values() for c in of.values())
+    few = not all(c.enough for gains in by_kernel.values() for c in gains.values())
     style.foot(figure, "Lines: 95 % intervals, paired by context" + ("; of slow calls their range." if few else "."))
     return figure

@@ -34,7 +34,7 @@ class Rung:
 
     call: str
     then: float | None           # the text's own height, where it gives every step until here
-    told: float | None           # the text's own gain
+    claimed: float | None        # the text's own gain
     time: contrasts.Contrast
     height: contrasts.Contrast | None = None  # None of the first
     gain: contrasts.Contrast | None = None
@@ -42,12 +42,12 @@ class Rung:
 
 def climb(results: rs.Results, document: str) -> list[Rung]:
     """The rungs with what the folder has of them."""
-    told = {t["contrast"]: t["told"] for c in claims.listed()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
+    claimed = {t["contrast"]: t["told"] for c in claims.listed()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
     first = contrasts.asked()[f"ladder.{document}"]
     rungs = {first.calls(1)[0]: Rung(first.calls(1)[0], 1.0, None, contrasts.at(results, first.name))}
     for step in steps:
-        asked, gain = contrasts.asked()[step], told.get(step)
+        asked, gain = contrasts.asked()[step], claimed.get(step)
         base = rungs[asked.calls(1)[0]]
         call, = asked.calls(-1)
         # S4 is judged end to end, and a ladder is in one way of timing.
@@ -77,7 +77,7 @@ def of_cub(results: rs.Results, document: str) -> tuple[float | None, float | No
 def label(rung: Rung, rungs: list[Rung]) -> str:
     """The kernel's name, with the settings in which it differs from another rung of the same kernel."""
     variant, mine = rs.parse_call(rung.call)
-    others = [settings for of, settings in (rs.parse_call(r.call) for r in rungs) if of == variant]
+    others = [settings for other, settings in (rs.parse_call(r.call) for r in rungs) if other == variant]
     differ = [f"{k}={v.removeprefix('ceil(').removesuffix(')')}" for k, v in mine.items()
               if any(o.get(k) != v for o in others)]
     return sr.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
@@ -104,8 +104,8 @@ def ladder_of(results: rs.Results, document: str) -> Ladder | None:
     first = cub / rungs[0].time.value
     now = [(k, first, first, first) if r.height is None else (k, *(first * v for v in (r.height.value, r.height.low, r.height.high)))
            for k, r in enumerate(rungs) if (r.height or r.time).known]
-    told = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
-    return Ladder(document, rungs, now, told, another, cub / reading if reading else None)
+    earlier = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
+    return Ladder(document, rungs, now, earlier, another, cub / reading if reading else None)
 
 
 def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float, names_width: float, ends: tuple) -> None:
@@ -140,7 +140,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
         write(word, back, tall + 0.05, va="bottom", ha="right", color=style.MARK_COLOR)
     for k, r in enumerate(rungs):
         gain = digits(r.gain.value) if r.gain and r.gain.known else ""
-        numbers = ((digits(MICRO * r.time.value), gain, "" if r.told is None else f"{r.told:g}") if r.time.known
+        numbers = ((digits(MICRO * r.time.value), gain, "" if r.claimed is None else f"{r.claimed:g}") if r.time.known
                    else ("", "", "not measured"))
         for words, back in zip(numbers, columns.values()):
             write(words, back, ROW * (len(rungs) - k - 0.5), va="center", ha="right",
@@ -149,15 +149,15 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
 
 def draw(results: rs.Results):
     """None where the folder has none of the steps."""
-    found = {document: ladder for document in rs.DOCUMENTS if (ladder := ladder_of(results, document))}
-    columns = [of for column in COLUMNS if (of := [found[d] for d in column if d in found])]
+    ladders = {document: ladder for document in rs.DOCUMENTS if (ladder := ladder_of(results, document))}
+    columns = [kept for column in COLUMNS if (kept := [ladders[d] for d in column if d in ladders])]
     if not columns:
         return None
     needs = [sum(TITLE + ROW * len(l.rungs) for l in column) + TICKS * (len(column) - 1) for column in columns]
     figure = style.sheet(HEAD + max(needs) + FOOT)
     width = (style.TEXT_WIDTH - GAP - 0.12) / 2
-    values = [v for l in found.values() for row in l.now + l.then for v in row[1:]] + [1.0]
-    ends = min(values) / 1.3, 1.25 * max([*values, *(l.ceiling for l in found.values() if l.ceiling)])
+    values = [v for l in ladders.values() for row in l.now + l.then for v in row[1:]] + [1.0]
+    ends = min(values) / 1.3, 1.25 * max([*values, *(l.ceiling for l in ladders.values() if l.ceiling)])
     for c, (column, needed) in enumerate(zip(columns, needs)):
         names_width = 0.1 + max(style.text_width(label(r, l.rungs)) for l in column for r in l.rungs)
         top = figure.get_figheight() - HEAD
@@ -169,7 +169,7 @@ def draw(results: rs.Results):
         figure.axes[-1].set_xlabel("speed, CUB = 1", labelpad=1)
     style.title(figure, f"The documents' kernels beside CUB on one {results.machine.gpu}",
                 "gain: speedup over the kernel that the step starts from; text: the document's own.")
-    another = {"CUB in another run": ANOTHER_RUN} if any(l.another_run for l in found.values()) else {}
+    another = {"CUB in another run": ANOTHER_RUN} if any(l.another_run for l in ladders.values()) else {}
     style.legend(figure, {"measured": NOW, "where the text's gains lead": THEN, "CUB, device time": CUB_LOOK, **another,
                           "faster than only reading": CEILING_LOOK}, 0.05)
     return figure

@@ -52,7 +52,7 @@ def draw(results: rs.Results):
     style.title(figure, f"Latency hidden by one block, {results.machine.gpu}",
                 f"squares, {document['element_type']}, n = {style.power_label(n)}, clock(), "
                 f"{sr.CACHE_LABELS[document['cache_state']]}")
-    told = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())
-    style.foot(figure, (f"Horizontal: cycles of one load, from {told}.\n" if known else "")
+    latencies = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())
+    style.foot(figure, (f"Horizontal: cycles of one load, from {latencies}.\n" if known else "")
                + "Lines through marks: 95 % intervals.")
     return figure

@@ -23,23 +23,23 @@ def blocks_of(loads: int, n: int) -> int:
 
 def by_loads(results: rs.Results, prefix: str) -> dict[int, list[tuple]]:
     """By size (loads a thread, gain, low, high); the loads end a contrast's name."""
-    found: dict[int, list[tuple]] = {}
+    by_n: dict[int, list[tuple]] = {}
     for loads, c in contrasts.like(results, prefix):
-        found.setdefault(c.n, []).append((int(loads), c.value, c.low, c.high))
-    return dict(sorted(found.items()))
+        by_n.setdefault(c.n, []).append((int(loads), c.value, c.low, c.high))
+    return dict(sorted(by_n.items()))
 
 
 def draw(results: rs.Results):
     """None where contrasts.csv has none of it."""
-    found = {gid: lines for gid, prefix, *_ in PANELS if (lines := by_loads(results, prefix))}
-    if not found:
+    by_panel = {gid: lines for gid, prefix, *_ in PANELS if (lines := by_loads(results, prefix))}
+    if not by_panel:
         return None
-    panels = [p for p in PANELS if p[0] in found]
-    looks = by_size(sorted({n for lines in found.values() for n in lines}), markersize=2.8)
+    panels = [p for p in PANELS if p[0] in by_panel]
+    looks = by_size(sorted({n for lines in by_panel.values() for n in lines}), markersize=2.8)
     figure, count = style.sheet(HEAD + TALL + FOOT), results.machine.number("gpu.sm_count")
-    for (gid, _, title, by_blocks), axes in zip(panels, style.row(figure, list(found), FOOT, TALL, LEFT, RIGHT, GAP)):
+    for (gid, _, title, by_blocks), axes in zip(panels, style.row(figure, list(by_panel), FOOT, TALL, LEFT, RIGHT, GAP)):
         drawn = []
-        for n, points in found[gid].items():
+        for n, points in by_panel[gid].items():
             if by_blocks:
                 points = [(blocks_of(loads, n), *gain) for loads, *gain in points]
             elif gid == "loads":

@@ -12,6 +12,7 @@ import numpy as np
 import series as sr
 import claims
 from report import results as rs
+from report import tables as tb
 from report import style
 
 LINE = 0.135  # inches: the height of one line of text or legend
@@ -29,7 +30,7 @@ def of_document(document: str) -> dict:
 def not_drawn(all_series: list[sr.Series]) -> str:
     """"Points not drawn: 12 refused, 1 wrong.", or nothing."""
     counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
-    words = [f"{counts[s]} {sr.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.words["status"] if counts[s]]
+    words = [f"{counts[s]} {sr.STATUS_WORDS.get(s, s)}" for s in tb.ROWS.words["status"] if counts[s]]
     return f"Points not drawn: {', '.join(words)}." if words else ""
 
 

@@ -35,18 +35,18 @@ def draw(results: rs.Results, element_type: str = "f32"):
     panels = style.row(figure, [f"peers:{mode}" for mode in PANELS], FOOT, tall, left, RIGHT, GAP)
     for axes, (mode, words) in zip(panels, PANELS.items()):
         axes.set_xscale("log")
-        of = drawn[drawn["timing_mode"] == mode]
+        timed = drawn[drawn["timing_mode"] == mode]
         for i, (n, look) in enumerate(looks.items()):
-            rows = of[of["n"] == n]
+            rows = timed[timed["n"] == n]
             at = rows["variant"].map(names.index) + 0.13 * (i - (len(looks) - 1) / 2)
             points = zip(at, rows["speedup"], rows["speedup_ci_low"], rows["speedup_ci_high"])
             draw_points(axes, list(points), vertical=False, label=str(n), **look)
         for y, name in enumerate(names):
-            if name not in set(of["variant"]):
+            if name not in set(timed["variant"]):
                 axes.text(0.02, (len(names) - 0.5 - y) / len(names), "cannot be captured", transform=axes.transAxes,
                           va="center", color=style.MARK_COLOR)
             axes.axhline(y + 0.5, color="#DDDDDD", linewidth=0.4, zorder=0.5)
-        axes.set_xlim(min(0.9, np.nanmin(of["speedup_ci_low"])) / 1.1, max(1.1, np.nanmax(of["speedup_ci_high"])) * 1.1)
+        axes.set_xlim(min(0.9, np.nanmin(timed["speedup_ci_low"])) / 1.1, max(1.1, np.nanmax(timed["speedup_ci_high"])) * 1.1)
         speedup_rows(axes, names if axes is panels[0] else [""] * len(names), "speed, CUB called from C++ = 1")
         axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if axes.get_xlim()[0] < 0.2 else (1, 3, 4, 5, 7)))
         axes.set_title(words, loc="left", pad=3)
@@ -54,7 +54,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
                 f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
     style.legend(figure, in_words(looks), 0.24)
     largest = table.sort_values(["n", "time_median_s"], ascending=[False, True]).groupby("variant").first()
-    told = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {style.power_label(r['n'])}"
-                     for name, r in largest.loc[sorted(slow)].iterrows())
-    style.foot(figure, "Lines: 95 % intervals, paired by context." + (f" Not drawn: {told}." if told else ""))
+    left_out = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {style.power_label(r['n'])}"
+                         for name, r in largest.loc[sorted(slow)].iterrows())
+    style.foot(figure, "Lines: 95 % intervals, paired by context." + (f" Not drawn: {left_out}." if left_out else ""))
     return figure

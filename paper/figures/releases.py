@@ -17,8 +17,8 @@ CHANGED = dict(color="#000000", linewidth=1.1, clip_on=False)
 LEFT, RIGHT, GAP, HEAD, CELL, FOOT = 0.52, 0.06, 0.16, 0.36, 0.13, 0.68
 
 
-def number(of: str) -> tuple:
-    return tuple(int(part) for part in of.split("."))
+def number(release: str) -> tuple:
+    return tuple(int(part) for part in release.split("."))
 
 
 def draw(results: rs.Results):

@@ -112,19 +112,19 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     width = (style.TEXT_WIDTH - left * len(modes) - sum(rights)) / len(modes)
     few, x, pairs = False, left, []
     for mode, right in zip(modes, rights):
-        of = [l for l in lines if l[1].mode == mode]
+        drawn = [l for l in lines if l[1].mode == mode]
         suffix = "" if mode == "device" else ":end_to_end"
         upper = style.place(figure, x, foot + lower_h + gap, width, upper_h, "speedup" + suffix,
                             sharey=pairs[0][0] if pairs else None)
         lower = style.place(figure, x, foot, width, lower_h, "base" + suffix, sharex=upper, sharey=pairs[0][1] if pairs else None)
-        ends, most, some = draw_speedups(upper, of)
+        ends, most, some = draw_speedups(upper, drawn)
         few |= some
         # A sum of squares takes as long as a sum: one line says it.
-        base = next((b for _, _, b in of if b.operation == "sum"), of[0][2])
+        base = next((b for _, _, b in drawn if b.operation == "sum"), drawn[0][2])
         harness = sr.harness_calls(results.comparison, device="cuda", operation=base.operation, element_type=element_type,
                                    mode=mode)
         reading = base.ok[base.ok["share"] > 0] if mode == "device" else harness[:0]
-        sizes = sorted({m for _, s, _ in of for m in s.ok["n"]})
+        sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
         if len(reading):
             most = max(most, 1 / reading["share"].min())
             shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))

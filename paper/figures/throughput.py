@@ -31,7 +31,7 @@ class Panel:
         calls = sr.harness_calls(table, mode="device", **which)
         self.reading = dict(zip(calls["n"], calls["read"]))
         self.floor = calls["n"].to_numpy(float), (calls["read"] / calls["floor"]).to_numpy(float)
-        self.lines = [(s, *found) for s in [*library, *self.series] if np.isfinite((found := self.shares(s))[1]).any()]
+        self.lines = [(s, *shares) for s in [*library, *self.series] if np.isfinite((shares := self.shares(s))[1]).any()]
         sizes = results.catalog.loc[results.catalog["group"] == group, "document_n"]
         self.own_sizes = sorted({float(v) for v in sizes if v.isdigit() and int(v) > 0})
         self.modes = ", ".join(sr.MODE_LABELS[m] for m in sorted({s.mode for s in self.series if len(s.ok)}))

@@ -26,9 +26,9 @@ def draw(results: rs.Results):
     rows = rows[rows["speedup"].notna() & ~rows["n"].isin(goals.ODD)
                 & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")
                                                      & rows["settings"].str.startswith("reading=auto")))].sort_values("n")
-    found = {(variant, f"{way}/{state}", start, t): points for (variant, way, state, start, t), points in
-             rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements", "element_type"])}
-    types = [t for t in TYPES if any(("tuned/sum", way, start, t) in found for _, _, way, start, _ in WAYS)]
+    by_call = {(variant, f"{way}/{state}", start, t): points for (variant, way, state, start, t), points in
+               rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements", "element_type"])}
+    types = [t for t in TYPES if any(("tuned/sum", way, start, t) in by_call for _, _, way, start, _ in WAYS)]
     if not types:
         return None
     ours = rows[rows["variant"] == "tuned/sum"]
@@ -39,9 +39,9 @@ def draw(results: rs.Results):
         bottom = FOOT + (len(types) - 1 - i) * (ROW + BETWEEN)
         speed, share = style.row(figure, [f"speedup:{t}", f"share:{t}"], bottom, ROW, LEFT, RIGHT, GAP)
         for gid, _, way, start, k in WAYS:
-            draw_sizes(speed, found.get(("tuned/sum", way, start, t)), gid, "speedup", look_of(k))
+            draw_sizes(speed, by_call.get(("tuned/sum", way, start, t)), gid, "speedup", look_of(k))
         for variant, label, color, marker in SHARES:
-            draw_sizes(share, found.get((variant, "device/cold_dirty", 0, t)), label, "share_of_read_ceiling",
+            draw_sizes(share, by_call.get((variant, "device/cold_dirty", 0, t)), label, "share_of_read_ceiling",
                        dict(color=color, marker=marker, linewidth=0.8))
         speed.set_ylim(*ends)
         share.set_ylim(max(0, (least if np.isfinite(least) else 0.5) - 0.05), 1.05)
@@ -52,7 +52,7 @@ def draw(results: rs.Results):
             style.size_axis(axes, ours["n"], 1.5, label="n (elements)" if t == types[-1] else "")
             axes.tick_params(labelbottom=t == types[-1])
     ways = {words: dict(look_of(k), markersize=3) for _, words, way, start, k in WAYS
-            if any(("tuned/sum", way, start, t) in found for t in types)}
+            if any(("tuned/sum", way, start, t) in by_call for t in types)}
     top, right = figure.get_figheight() - 0.27, (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
     style.legend(figure, ways, top, LEFT, "upper left", ncols=2)
     shares = {label: dict(color=c, marker=m, markersize=3, linewidth=0.8) for _, label, c, m in SHARES}
@@ -82,12 +82,12 @@ def draw_sizes(axes, points: pd.DataFrame | None, label: str, column: str, look:
     if points is None:
         return
     powers = points["n"].map(is_power)
-    for of, name, how in ((points[powers], label, dict(look, markersize=2.4)),
-                          (points[~powers], f"{label}, {DRAWN}", between_look(look))):
-        n, value = of["n"].to_numpy(float), of[column].to_numpy(float)
-        down, up = ((abs(value - of[f"speedup_ci_{end}"].to_numpy(float)) for end in ("low", "high"))
+    for part, name, how in ((points[powers], label, dict(look, markersize=2.4)),
+                            (points[~powers], f"{label}, {DRAWN}", between_look(look))):
+        n, value = part["n"].to_numpy(float), part[column].to_numpy(float)
+        down, up = ((abs(value - part[f"speedup_ci_{end}"].to_numpy(float)) for end in ("low", "high"))
                     if column == "speedup" else (np.zeros(len(n)),) * 2)
-        if len(of):
+        if len(part):
             axes.errorbar(n, value, yerr=[down, up], elinewidth=0.5, label=name, **how)
 
 

@@ -46,16 +46,16 @@ def body(results: rs.Results) -> list[str]:
                      rf"{latex.power(problem['n'][0])}}} \\")
         for claim in (c for c in listed["claims"] if c["document"] == document):
             figure = rf"\documentfigure{{{as_latex(claim['text_figure'])}}}" if claim["text_figure"] else ""
-            found = [MISSING] * 4
+            fields = [MISSING] * 4
             if table is not None:
                 own, tests = vd.with_tests(table, claim["id"], vd.CLAIM)
                 large, at_large = vd.with_tests(table, claim["id"], vd.AT_LARGE)
                 verdict, ratio = own["verdict"], ratios(at_large)
                 other = latex.escape(large["verdict"]) if large is not None and large["verdict"] != verdict else ""
-                found = [ratios(tests) or MISSING, ": ".join(filter(None, [ratio, other])) if ratio else MISSING,
-                         latex.escape(verdict) + (FIRST_OTHERWISE if first[claim["id"]] != verdict else ""),
-                         why(own["reason"])]
-            lines.append(latex.row(claim["id"], as_latex(claim["statement"]), figure, *found))
+                fields = [ratios(tests) or MISSING, ": ".join(filter(None, [ratio, other])) if ratio else MISSING,
+                          latex.escape(verdict) + (FIRST_OTHERWISE if first[claim["id"]] != verdict else ""),
+                          why(own["reason"])]
+            lines.append(latex.row(claim["id"], as_latex(claim["statement"]), figure, *fields))
     return lines
 
 
@@ -72,14 +72,14 @@ def changes_body(results: rs.Results) -> list[str]:
     made, table = vd.changes(claims.listed()), claims.verdicts(results)
     own = table[table["role"] == vd.CLAIM].to_dict("records") if table is not None else []
     verdicts = {r["claim"]: [*filter(None, r[vd.BEFORE].split(vd.THEN)), r["verdict"]] for r in own}
-    total, seen, told = Counter(change["claim"] for change in made), Counter(), {}
+    total, seen, by_change = Counter(change["claim"] for change in made), Counter(), {}
     for change in made:
         claim = change["claim"]
         # What was judged before claims.json had this change has fewer.
         known = len(verdicts.get(claim, [])) == 1 + total[claim]
-        found = map(latex.escape, verdicts[claim][seen[claim]:seen[claim] + 2]) if known else [MISSING] * 2
+        verdict_pair = map(latex.escape, verdicts[claim][seen[claim]:seen[claim] + 2]) if known else [MISSING] * 2
         seen[claim] += 1
-        first, lines = told.setdefault((change["date"], change["what"], change["why"]), (claim, []))
+        first, lines = by_change.setdefault((change["date"], change["what"], change["why"]), (claim, []))
         what = map(as_latex, (change["what"], change["why"])) if first == claim else [f"as {first}", ""]
-        lines.append(latex.row(claim, change["date"], *found, *what))
-    return [line for _, lines in told.values() for line in lines]
+        lines.append(latex.row(claim, change["date"], *verdict_pair, *what))
+    return [line for _, lines in by_change.values() for line in lines]

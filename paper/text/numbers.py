@@ -40,10 +40,10 @@ class Mistake(Exception):
 
 def size_of(text: str) -> int:
     """268435456 or 2^28."""
-    found = SIZE.fullmatch(text)
-    if found is None:
+    match = SIZE.fullmatch(text)
+    if match is None:
         raise Mistake(f"{text!r} is no size")
-    return int(found[1]) ** int(found[2] or 1)
+    return int(match[1]) ** int(match[2] or 1)
 
 
 class Numbers:
@@ -59,19 +59,19 @@ class Numbers:
             raise Mistake(f"contrasts.json has no {name}")
         if (len(asked.points) == 1) != (points == "one"):
             raise Mistake(f"{name} is a {'ratio' if points == 'one' else 'time'}")
-        found = contrasts.measured(self.results).get(name, [])
-        for of in filter(None, which.split(",")):
-            if of in rs.ELEMENT_BYTES:
-                found = [c for c in found if c.element_type == of]
-            elif asked.group["n"] != "all" and size_of(of) not in asked.group["n"]:
-                raise Mistake(f"{name} has no size {of}")
+        candidates = contrasts.measured(self.results).get(name, [])
+        for word in filter(None, which.split(",")):
+            if word in rs.ELEMENT_BYTES:
+                candidates = [c for c in candidates if c.element_type == word]
+            elif asked.group["n"] != "all" and size_of(word) not in asked.group["n"]:
+                raise Mistake(f"{name} has no size {word}")
             else:
-                found = [c for c in found if c.n == size_of(of)]
-        if len({c.element_type for c in found}) > 1:
+                candidates = [c for c in candidates if c.n == size_of(word)]
+        if len({c.element_type for c in candidates}) > 1:
             raise Mistake(f"{name} is of several types: name one")
-        if not found or not found[0].known:
+        if not candidates or not candidates[0].known:
             raise rs.Absent(name)
-        return found[0]
+        return candidates[0]
 
     def ratio(self, which: str, name: str) -> str:
         c = self.contrast(which, name, "several")
@@ -90,16 +90,16 @@ class Numbers:
     def _where(self, file: str, where: str) -> pd.DataFrame:
         rows = self.results.rows(file)
         for clause in filter(None, map(str.strip, where.split(","))):
-            found = re.fullmatch(r"([\w-]+)(<=|>=|=|<|>)(.*)", clause)
-            if found is None:
+            match = re.fullmatch(r"([\w-]+)(<=|>=|=|<|>)(.*)", clause)
+            if match is None:
                 raise Mistake(f"{clause!r} is no condition")
-            key, compare, value = found[1], COMPARISONS[found[2]], found[3]
+            key, compare, value = match[1], COMPARISONS[match[2]], match[3]
             if key not in rows and "settings" not in rows:
                 raise rs.Absent(key)
-            of = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, ""))
-            if found[2] != "=" or SIZE.fullmatch(value):
-                of, value = pd.to_numeric(of, errors="coerce"), size_of(value) if SIZE.fullmatch(value) else float(value)
-            rows = rows[compare(of, value)]
+            column = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, ""))
+            if match[2] != "=" or SIZE.fullmatch(value):
+                column, value = pd.to_numeric(column, errors="coerce"), size_of(value) if SIZE.fullmatch(value) else float(value)
+            rows = rows[compare(column, value)]
         return rows
 
     def cell(self, how: str, file: str, where: str, column: str) -> str:
@@ -130,18 +130,18 @@ class Numbers:
         return latex.percent(len(self.kept(file, f"{where},{more}")) / len(rows))
 
     def record(self, _: str, file: str, path: str) -> str:
-        there = self.results.folder / f"{file}.json"
-        if file != "cpu-machine" and not there.exists():
+        path_of_record = self.results.folder / f"{file}.json"
+        if file != "cpu-machine" and not path_of_record.exists():
             raise rs.Absent(file)
-        of = self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.Machine(file, rs.read_record(there))
-        value = of.get(path)
+        machine = self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.Machine(file, rs.read_record(path_of_record))
+        value = machine.get(path)
         if value is None:
             raise rs.Absent(path)
         return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
 
     def dates(self, _: str, files: str) -> str:
-        there = rs.experiments_in(self.results.folder)
-        names = set(there) if files == "*" else set(re.split(r",\s*", files)) & set(there)
+        experiments = rs.experiments_in(self.results.folder)
+        names = set(experiments) if files == "*" else set(re.split(r",\s*", files)) & set(experiments)
         days = {t[:10] for name in names for t in self.results.rows(name)["timestamp_utc"] if t}
         if not days:
             raise rs.Absent(files)
@@ -172,12 +172,12 @@ def shown(column: str, value: float, unit: str) -> str:
 def used(tex: str) -> list[tuple[int, str, str, list[str] | None]]:
     """Line, macro, option and arguments of each macro in a text; no arguments where they cannot be read."""
     body = re.sub(r"(?<!\\)%.*", "", tex)
-    found = []
+    uses = []
     for start in re.finditer(rf"\\({'|'.join(ARGUMENTS)})(?![A-Za-z])", body):
         given = re.compile(r"(?:\[([^][]*)\])?" + r"\{([^{}]*)\}" * ARGUMENTS[start[1]]).match(body, start.end())
         option, *arguments = ([re.sub(r"\s+", " ", a or "") for a in given.groups()] if given else [""])
-        found.append((body[:start.start()].count("\n") + 1, start[1], option, arguments if given else None))
-    return found
+        uses.append((body[:start.start()].count("\n") + 1, start[1], option, arguments if given else None))
+    return uses
 
 
 DEFINITIONS = r"""\makeatletter
@@ -188,12 +188,12 @@ DEFINITIONS = r"""\makeatletter
 DEFINITIONS += r"\makeatother"
 
 
-def note(results: rs.Results, of: str = "nvidia-h200") -> str:
+def note(results: rs.Results, described: str = "nvidia-h200") -> str:
     """What the first page says where the sentences may not be true of these results; "" where they are."""
     name = results.folder.resolve().name
-    if name == of and not any(f.wrong(results=results) for f in facts() if f.page == PAPER):
+    if name == described and not any(f.wrong(results=results) for f in facts() if f.page == PAPER):
         return ""
-    return (rf"\begin{{quote}}\textbf{{The sentences describe the committed results of \id{{{of}}}; numbers, tables "
+    return (rf"\begin{{quote}}\textbf{{The sentences describe the committed results of \id{{{described}}}; numbers, tables "
             rf"and figures are those of \id{{{latex.escape(name)}}}.}}\end{{quote}}")
 
 
@@ -212,6 +212,6 @@ def write(numbers: Numbers, out: Path, source: Path = SOURCE) -> Path:
     if wrong:
         raise rs.ResultsError("\n".join(wrong))
     path = out / "numbers.tex"
-    told = rf"\newcommand{{\resultsnote}}{{{note(numbers.results)}}}"
-    path.write_text("\n".join([DEFINITIONS, told, *sorted(lines.values())]) + "\n", encoding="utf-8")
+    note_macro = rf"\newcommand{{\resultsnote}}{{{note(numbers.results)}}}"
+    path.write_text("\n".join([DEFINITIONS, note_macro, *sorted(lines.values())]) + "\n", encoding="utf-8")
     return path

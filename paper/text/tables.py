@@ -38,15 +38,15 @@ def times_rows(results: rs.Results) -> list[str]:
     table = results.comparison
     if table is None:
         return []
-    found: dict[tuple, dict[str, sr.Series]] = {}
+    by_call: dict[tuple, dict[str, sr.Series]] = {}
     operations = {g: sr.own_operation(table, g, TYPE) for g in sr.groups(table, *sr.KERNELS)}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
-        for column, of in (("device", sr.device_series(table, **which)),
-                           ("end_to_end", sr.series(table, mode="end_to_end", **which))):
-            for s in of:
+        for column, all_series in (("device", sr.device_series(table, **which)),
+                                   ("end_to_end", sr.series(table, mode="end_to_end", **which))):
+            for s in all_series:
                 if s.kind == "library" or operations.get(s.group) == operation:
-                    found.setdefault((s.variant, s.settings, s.operation), {})[column] = s
+                    by_call.setdefault((s.variant, s.settings, s.operation), {})[column] = s
 
     def fields(s: sr.Series | None) -> list[str]:
         if s is None:
@@ -62,12 +62,12 @@ def times_rows(results: rs.Results) -> list[str]:
                 latex.interval(*point[["speedup", "speedup_low", "speedup_high"]])]
 
     lines, last = [], None
-    either = [(of.get("device") or of["end_to_end"], of) for of in found.values()]
-    for s, of in sorted(either, key=lambda one: (sr.place(one[0].kind, one[0].group), one[0].variant)):
+    either = [(timings.get("device") or timings["end_to_end"], timings) for timings in by_call.values()]
+    for s, timings in sorted(either, key=lambda pair: (sr.place(pair[0].kind, pair[0].group), pair[0].variant)):
         block = s.group if s.kind != "library" else s.kind
         lines += [SPACE] if last not in (None, block) else []
         last = block
-        lines.append(latex.row(call(s), *fields(of.get("device")), *fields(of.get("end_to_end"))))
+        lines.append(latex.row(call(s), *fields(timings.get("device")), *fields(timings.get("end_to_end"))))
     return lines
 
 
@@ -84,11 +84,11 @@ def timing_rows(results: rs.Results) -> list[str]:
         rows = rows[rows["settings"] == rows["settings"].head(1).squeeze()]  # the variant's default stands first
         name = name_of(variant)
         for mode in modes:
-            of = rows[rows["timing_mode"] == mode].set_index(["n", "cache_state"])
-            times = of["cycles_median"] / clock if mode == "clock" and clock else of["time_median_s"]
+            timed = rows[rows["timing_mode"] == mode].set_index(["n", "cache_state"])
+            times = timed["cycles_median"] / clock if mode == "clock" and clock else timed["time_median_s"]
             if len(times):
-                found = [times.get((n, state)) for n in SIZES[:2] for state in ("cold_clean", "cold_dirty", "warm")]
-                shown = (latex.microseconds(t) if t else MISSING for t in found)
+                times_shown = [times.get((n, state)) for n in SIZES[:2] for state in ("cold_clean", "cold_dirty", "warm")]
+                shown = (latex.microseconds(t) if t else MISSING for t in times_shown)
                 lines.append(latex.row(name, MODE_WORDS[mode], *shown))
                 name = ""
     return lines
@@ -96,9 +96,9 @@ def timing_rows(results: rs.Results) -> list[str]:
 
 def estimate(fit: pd.Series, value: str, unit: str, scale: float) -> str:
     """A fitted number with its interval; an end that the data do not determine is a dash."""
-    found = [fit[f"{value}_{part}{unit}"] / scale for part in ("", "ci_low_", "ci_high_")]
-    number, low, high = (MISSING if pd.isna(v) else latex.digits(v).replace("-", "$-$") for v in found)
-    return number if pd.isna(found[0]) else f"{number} [{low}, {high}]"
+    estimates = [fit[f"{value}_{part}{unit}"] / scale for part in ("", "ci_low_", "ci_high_")]
+    number, low, high = (MISSING if pd.isna(v) else latex.digits(v).replace("-", "$-$") for v in estimates)
+    return number if pd.isna(estimates[0]) else f"{number} [{low}, {high}]"
 
 
 def models_rows(results: rs.Results) -> list[str]:
@@ -160,8 +160,8 @@ def catalog_rows(results: rs.Results) -> list[str]:
 def fastest_over_cub(results: rs.Results, group: str) -> tuple[str, dict[int, sr.Series]]:
     """A document's fastest kernel at each size, by device time; end to end where all its kernels finish on the host."""
     for mode in ("device", "end_to_end"):
-        there = sr.of_group(results, group, TYPE, mode)
-        best = {n: found for n in SIZES if (found := sr.fastest(there, n))}
+        group_series = sr.of_group(results, group, TYPE, mode)
+        best = {n: quickest for n in SIZES if (quickest := sr.fastest(group_series, n))}
         if best:
             return mode, best
     return "", {}
@@ -185,8 +185,8 @@ def provenance_rows(results: rs.Results) -> list[str]:
     """Each experiment's date, revision and card, in the order in which they were run, the CPU's last."""
     names = dict.fromkeys([*rs.experiments_in(results.folder), "frontier", "frontier-python", "peers", "cpu"])
     runs = [(name == "cpu", str(run.get("started_utc")), name, run) for name in names
-            if (table := results.experiment(name)) is not None and (there := set(table["run_id"]))
-            for run in results.machine_of(f"{name}.csv").get("runs", default=[]) if run.get("run_id") in there]
+            if (table := results.experiment(name)) is not None and (run_ids := set(table["run_id"]))
+            for run in results.machine_of(f"{name}.csv").get("runs", default=[]) if run.get("run_id") in run_ids]
     lines = []
     for _, started, experiment, run in sorted(runs, key=lambda r: r[:3]):
         card = "-".join(str(run.get("machine_id") or "not recorded").split("-")[:2])

@@ -28,8 +28,8 @@ def lines(results: Results) -> list[list[str]]:
         return []
     asked = rows[rows["demanded"].notna()]
     verdict = verdicts(asked)
-    return [["; ".join(filter(None, of["what"])), *("; ".join(told) for told in zip(*map(demand, of.to_dict("records")))),
-             verdict[goal]] for goal, of in asked.groupby("goal", sort=False)]
+    return [["; ".join(filter(None, group["what"])), *("; ".join(demands) for demands in zip(*map(demand, group.to_dict("records")))),
+             verdict[goal]] for goal, group in asked.groupby("goal", sort=False)]
 
 
 def demand(row: dict) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def parts_body(results: Results) -> list[str]:
     rows = results.table("goals")
     if rows is None:
         return []
-    of = rows[rows["demanded"].isna() & (rows["quantity"] == "speedup")].set_index(
+    speedups = rows[rows["demanded"].isna() & (rows["quantity"] == "speedup")].set_index(
         ["timing_mode", "cache_state", "element_type"])["measured"]
-    return [latex.row(words, *(f"{of[(*way, t)]:.3f}" if (*way, t) in of else latex.MISSING for t in TYPES))
+    return [latex.row(words, *(f"{speedups[(*way, t)]:.3f}" if (*way, t) in speedups else latex.MISSING for t in TYPES))
             for way, words in WAYS.items()]

@@ -1,13 +1,14 @@
-/// exact: the project's own exact sum, exact/exact.h, as a variant. No document has it.
+/// exact/exact.h as a variant, verified and timed like the documents' kernels; and add_up_exactly(), its call for
+/// src/python.
 ///
-///   exact/sum  the real sum, sum of squares or both, rounded once: the same bits in any order, on any device, from any
-///              split
+///   exact/sum  the real sum, sum of squares or both, rounded once: the same bits in any order, on any device
 ///
-/// per-sm=auto is what a user of the header gets. The other values (blocks for each SM; 0: one block) and `vectors` (a
-/// thread's share, of 16 bytes each) change the launch, and so who adds up what. With ahead=yes blocks claim tiles, and
-/// have one under way while the one before is added up; of per-sm=auto the size decides that. parts=3 adds up three
-/// parts of the input by calls of their own, without rounding, and their sums by a fourth. None changes a bit of the
-/// result.
+/// per-sm=auto is what users of the header get. No setting changes a bit of the result:
+///
+///   per-sm   blocks for each SM; 0: one block
+///   vectors  a thread's share, of 16 bytes each
+///   ahead    yes: blocks claim tiles, and read one while they add up the one before; of auto the size decides that
+///   parts    3: three calls without rounding, each of a part of the input, and a fourth that adds up their sums
 
 #include <memory>
 

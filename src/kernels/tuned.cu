@@ -1,19 +1,16 @@
-/// tuned: the project's own reduction, tuned/tuned.h, as variants, so that it is verified, measured and compared like
-/// the documents' kernels. No document has it.
+/// tuned/tuned.h as variants, verified and timed like the documents' kernels; and add_up(), its call for src/python.
 ///
-///   tuned/sum            one launch: loads of 16 bytes, and a finish by what is added up and how much: one block
-///                        alone, a thread block cluster, or packed atomics
-///   tuned/sum-any-order  the same for a caller who allows another order of adding floating-point numbers at each call:
-///                        of much input, whose tiles blocks claim as they go, each thread adds up what its block got,
-///                        as tuned/sum's do of integers
-///   tuned/sum-raw-workspace  tuned/sum for a caller who keeps no workspace: raw memory is set to zero before each
-///                        call, by a memset on the stream, which is timed as a part of the call
+///   tuned/sum                one launch; type and size choose its finish: one block, a cluster, or packed atomics
+///   tuned/sum-any-order      the same, where each call may add up in another order
+///   tuned/sum-raw-workspace  the same, with a memset of its workspace before each call
 ///
-/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
-/// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
-/// reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by measurement. Where
-/// there are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while the kernel before it
-/// runs.
+/// reading=auto is what users of the header get (tuned/launch_table.h). The other settings made that table:
+///
+///   reading  how blocks share the input; cluster is strided where there are no clusters
+///   vectors  a thread's share, of 16 bytes each
+///   per-sm   the most blocks for each SM; of a cluster, in all; 0: one block
+///   kept     of reading=tiled: the MiB of input that may stay in L2
+///   overlap  no: the call begins after the kernel before it has ended
 
 #include <memory>
 

@@ -8,7 +8,7 @@ const {Plot, d3, DecompressionStream} = /** @type {any} */ (window);
 // numbers
 
 /** What an object holds itself: a variant may be called `constructor`. */
-const own = (/** @type {any} */ of, /** @type {string} */ name) => (Object.hasOwn(of, name) ? of[name] : undefined);
+const own = (/** @type {any} */ it, /** @type {string} */ name) => (Object.hasOwn(it, name) ? it[name] : undefined);
 const NAMES = /** @type {Record<string, string>} */ ({
   device: "runs on",
   element_type: "element type",
@@ -126,10 +126,10 @@ const definitions = (/** @type {any[][]} */ pairs) =>
   make("dl", {}, ...pairs.filter(([, v]) => v !== "" && v !== undefined && v !== null).flatMap(([k,
     v]) => [make("dt", {}, k), make("dd", {}, v)]));
 
-function choose(/** @type {string} */ name, /** @type {string} */ label, /** @type {[string, string][]} */ of,
+function choose(/** @type {string} */ name, /** @type {string} */ label, /** @type {[string, string][]} */ options,
   /** @type {string} */ chosen, /** @type {(word: string) => void} */ change, wide = false) {
   const select = make("select", {name, id: `choice-${name}`, onchange: e => change(e.target.value)},
-    ...of.map(([word, text]) => make("option", {value: word}, text)));
+    ...options.map(([word, text]) => make("option", {value: word}, text)));
   select.value = chosen;
   return make("label", {class: wide ? "wide" : null}, label, select);
 }

@@ -71,7 +71,7 @@ const isLog = () => (state.scale ? state.scale === "log" : !state.compare && VAL
 function bounds() {
   if (state.compare || !["time", "rate", "speedup"].includes(state.value)) return {read: [], floor: []};
   const shown = new Set(points.map(p => p.series)), read = new Map(), floor = new Map();
-  const of = (/** @type {Map<number, number[]>} */ map, /** @type {number} */ n, /** @type {number} */ v) =>
+  const note = (/** @type {Map<number, number[]>} */ map, /** @type {number} */ n, /** @type {number} */ v) =>
     isFinite(v) && v > 0 && map.set(n, [...(map.get(n) ?? []), v]);
   if (new Set([...shown].map(s => s.folder)).size > 1) return {read: [], floor: []};
   for (const s of shown)
@@ -84,8 +84,8 @@ function bounds() {
         state.value === "rate" ?
         t => bytes / t :
         t => (state.base === RECORDED ? base : numberOf(s, "time_median_s", baseRow(s, n) ?? -1)) / t;
-      of(read, n, over(numberOf(s, "read_time_s", row)));
-      of(floor, n, over(numberOf(s, "launch_floor_s", row)));
+      note(read, n, over(numberOf(s, "read_time_s", row)));
+      note(floor, n, over(numberOf(s, "launch_floor_s", row)));
     }
   const line = (/** @type {Map<number, number[]>} */ map) =>
     d3.sort([...map].map(([n, v]) => ({n, y: d3.median(v)})), b => b.n);
@@ -134,8 +134,8 @@ const letterOf = (/** @type {number} */ i) => String.fromCharCode(97 + i % 26).r
 const besideOf = (/** @type {Series} */ s, /** @type {number} */ width) =>
   (lettered(width) ? letterOf([...new Set(points.map(p => p.series))].indexOf(s)) : nameOf(s));
 /** How wide the names right of a chart are. */
-const marginOf = (/** @type {Point[]} */ of, /** @type {number} */ width) =>
-  widthOf(d3.max(of, p => besideOf(p.series, width).length) ?? 0);
+const marginOf = (/** @type {Point[]} */ ends, /** @type {number} */ width) =>
+  widthOf(d3.max(ends, p => besideOf(p.series, width).length) ?? 0);
 /** A colour that text of can be read: darker on light ground, lighter on dark, until its contrast is 4.5. */
 function legible(/** @type {string} */ color) {
   const light = (/** @type {any} */ c) => {
@@ -144,10 +144,10 @@ function legible(/** @type {string} */ color) {
     return 0.2126 * x + 0.7152 * y + 0.0722 * z + 0.05;
   };
   const ground = light(ink().paper);
-  let of = d3.hsl(color);
-  for (let turn = 0; turn < 50 && Math.max(ground, light(of)) / Math.min(ground, light(of)) < 4.6; ++turn)
-    of = d3.hsl(of.h, of.s, of.l + (darkness.matches ? 0.02 : -0.02));
-  return of.formatHex();
+  let shade = d3.hsl(color);
+  for (let turn = 0; turn < 50 && Math.max(ground, light(shade)) / Math.min(ground, light(shade)) < 4.6; ++turn)
+    shade = d3.hsl(shade.h, shade.s, shade.l + (darkness.matches ? 0.02 : -0.02));
+  return shade.formatHex();
 }
 
 /** A variant's name beside the chart, with its mark where no line leads there. */
@@ -185,7 +185,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   const colors = ink(), {read, floor} = bounds(), log = isLog();
   const look = new Map(points.map(p => [p.series, p.series]));
   for (const s of look.keys()) look.set(s, /** @type {any} */ (lookOf(s)));
-  const of = (/** @type {Point} */ p) => /** @type {Look} */ (/** @type {any} */ (look.get(p.series)));
+  const lookOfPoint = (/** @type {Point} */ p) => /** @type {Look} */ (/** @type {any} */ (look.get(p.series)));
   const others = shownFolders().filter(f => f.name !== state.compare);
   const unit = state.compare ? `speedup ${others.length === 1 ? `of ${others[0].name} ` : ""}over ${state.compare}` :
     state.value === "speedup" ? `speedup over ${baseName()}, t(base) / t` :
@@ -194,9 +194,9 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   const dots = (/** @type {any} */ x, /** @type {any} */ y) => Plot.dot(points, {
     x,
     y,
-    stroke: p => of(p).color,
-    fill: p => (of(p).hollow ? colors.paper : of(p).color),
-    symbol: p => of(p).symbol,
+    stroke: p => lookOfPoint(p).color,
+    fill: p => (lookOfPoint(p).hollow ? colors.paper : lookOfPoint(p).color),
+    symbol: p => lookOfPoint(p).symbol,
     r: 3.2,
     strokeWidth: 1.2
   });
@@ -228,7 +228,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       marks: [dots(time, y)]
     });
     // Several are exact, at one height: so names stand beside the chart, from the least exact on.
-    if (labelled) ends.forEach((p, i) => label(drawn, width - right + 17, 36 + 16 * i, p, of(p)));
+    if (labelled) ends.forEach((p, i) => label(drawn, width - right + 17, 36 + 16 * i, p, lookOfPoint(p)));
     return Object.assign(drawn, {at: p => [drawn.scale("x").apply(time(p)), drawn.scale("y").apply(y(p))]});
   }
   if (sizes.length === 1) {
@@ -247,14 +247,14 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       y: {domain: names, label: null},
       marks: [
         ...(state.value === "speedup" || state.compare ? [Plot.ruleX([1], {stroke: colors.text})] : []),
-        Plot.ruleY(spans, {y: name, x1: "low", x2: "high", stroke: p => of(p).color, strokeWidth: 2}),
+        Plot.ruleY(spans, {y: name, x1: "low", x2: "high", stroke: p => lookOfPoint(p).color, strokeWidth: 2}),
         Plot.dot(points, {
           x: "y",
           y: name,
           r: 3.6,
-          stroke: p => of(p).color,
-          fill: p => (of(p).hollow ? colors.paper : of(p).color),
-          symbol: p => of(p).symbol
+          stroke: p => lookOfPoint(p).color,
+          fill: p => (lookOfPoint(p).hollow ? colors.paper : lookOfPoint(p).color),
+          symbol: p => lookOfPoint(p).symbol
         })
       ]
     });
@@ -281,12 +281,12 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
           [Plot.line(floor.filter(b => b.y >= domain[0] && b.y <= domain[1]),
             {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5})] :
           []),
-    ...full.flatMap(([bytes, of], i) => [Plot.ruleX([bytes / element], {stroke: colors.edge, strokeDasharray: "4 3"}),
+    ...full.flatMap(([bytes, gpus], i) => [Plot.ruleX([bytes / element], {stroke: colors.edge, strokeDasharray: "4 3"}),
                       Plot.text([bytes / element], {
                         x: n => n,
                         y: domain[1],
                         text: [`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${
-                          full.length > 1 ? `, ${of.map(f => f.name).join(", ")}` : ""}`],
+                          full.length > 1 ? `, ${gpus.map(f => f.name).join(", ")}` : ""}`],
                         dx: bytes / element > Math.sqrt(span[0] * span[1]) ? -4 : 4,
                         dy: 7 + 14 * i,
                         textAnchor: bytes / element > Math.sqrt(span[0] * span[1]) ? "end" : "start",
@@ -297,7 +297,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       x: "n",
       y1: p => clip(p.low),
       y2: p => clip(p.high),
-      stroke: p => of(p).color,
+      stroke: p => lookOfPoint(p).color,
       strokeWidth: 2.5,
       strokeOpacity: 0.5
     }),
@@ -346,10 +346,10 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
     ends.forEach((p, i) => {
       svg.append("path")
         .attr("d", `M${x.apply(p.n) + 5},${y.apply(p.y)}L${edge + 4},${y.apply(p.y)}L${edge + 14},${at[i]}`)
-        .attr("stroke", of(p).color)
+        .attr("stroke", lookOfPoint(p).color)
         .attr("fill", "none")
         .attr("stroke-width", 0.7);
-      label(drawn, edge + 17, at[i], p, of(p), false);
+      label(drawn, edge + 17, at[i], p, lookOfPoint(p), false);
     });
   }
   return Object.assign(drawn, {at: p => [x.apply(p.n), y.apply(p.y)]});
@@ -358,19 +358,19 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
 const plain = (/** @type {number} */ v) => v.toLocaleString("en-US", {maximumSignificantDigits: 6});
 /** Of a logarithmic axis 1 of each decade, or 1, 2 and 5 where there are few, or round numbers of a short range. */
 function decades(/** @type {number[]} */[low, high]) {
-  const of = (/** @type {number[]} */ steps) => d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
+  const at = (/** @type {number[]} */ steps) => d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
                                                   .flatMap(k => steps.map(m => Number(`${m}e${k}`)))
                                                   .filter(v => v >= low && v <= high);
-  return [of([1]), of([1, 2, 5])].find((ticks, i) => ticks.length > (i ? 1 : 2)) ?? d3.ticks(low, high, 4);
+  return [at([1]), at([1, 2, 5])].find((ticks, i) => ticks.length > (i ? 1 : 2)) ?? d3.ticks(low, high, 4);
 }
 const machineOf = (/** @type {Folder} */ folder, /** @type {string} */ path) =>
   path.split(".").reduce((/** @type {any} */ node, name) => node?.[name], folder.machine);
 
 /** Of the recorded speedups what they are over. */
 function recordedBase() {
-  const found =
+  const bases =
     new Set(series.flatMap(s => s.rows.map(row => wordOf(s, "speedup_reference", row))).filter(word => word));
-  return found.size ? [...found].join(", ") : "CUB";
+  return bases.size ? [...bases].join(", ") : "CUB";
 }
 const baseName = () =>
   (state.base === RECORDED ? recordedBase() : series.find(s => s.key === state.base)?.label ?? state.base);
@@ -440,7 +440,7 @@ function describe(/** @type {Point} */ p) {
   ]);
 }
 
-function focus(/** @type {Point?} */ p, /** @type {boolean} */ told) {
+function focus(/** @type {Point?} */ p, /** @type {boolean} */ pinned) {
   focused = p;
   const tip = $("tip");
   tip.hidden = !p;
@@ -459,12 +459,12 @@ function focus(/** @type {Point?} */ p, /** @type {boolean} */ told) {
   // Little, so that the chart stays in sight; below it stands all that is known.
   tip.replaceChildren(make("strong", {}, nameOf(p.series)),
     definitions(facts(p).filter(([name]) => name !== "settings" && name !== "throughput")));
-  if (getComputedStyle(tip).position === "static") return told ? $("point").replaceChildren(describe(p)) : undefined;
+  if (getComputedStyle(tip).position === "static") return pinned ? $("point").replaceChildren(describe(p)) : undefined;
   const box = tip.getBoundingClientRect(), left = x * scale + 14;
   tip.style.left = `${Math.max(0, left + box.width > width ? x * scale - box.width - 14 : left)}px`;
   tip.style.top =
     `${$("plot").offsetTop + Math.max(0, Math.min(y * scale - box.height / 2, $("plot").clientHeight - box.height))}px`;
-  if (told) $("point").replaceChildren(describe(p));
+  if (pinned) $("point").replaceChildren(describe(p));
 }
 
 const idOf = (/** @type {Point} */ p) => `${p.folder.name} ${p.n} ${p.series.key}`;
@@ -476,8 +476,8 @@ function nearest(/** @type {PointerEvent} */ event) {
     const [px, py] = chart.at(p);
     return Math.hypot(px - x, py - y);
   };
-  const found = d3.least(points, away);
-  return found && away(found) < 40 ? found : null;
+  const closest = d3.least(points, away);
+  return closest && away(closest) < 40 ? closest : null;
 }
 
 function step(/** @type {KeyboardEvent} */ event) {
@@ -528,8 +528,8 @@ function showSamples() {
   const us = samples.map((s, order) => ({...s, order, us: s.time * 1e6})),
         width = Math.min(460, Math.max(260, $("shown").clientWidth));
   /** @type {any[]} */ const steps = [];
-  for (const [context, of] of means ? [[0, us]] : d3.group(us, s => s.context))
-    d3.sort(of, s => s.us).forEach((s, i) => steps.push({context, us: s.us, share: (i + 1) / of.length}));
+  for (const [context, sorted] of means ? [[0, us]] : d3.group(us, s => s.context))
+    d3.sort(sorted, s => s.us).forEach((s, i) => steps.push({context, us: s.us, share: (i + 1) / sorted.length}));
   const panel = (/** @type {string} */ title, /** @type {any} */ drawn) =>
     make("figure", {"aria-label": title}, make("figcaption", {class: "hint"}, title), drawn);
   const charts = make("div", {class: "charts"},
@@ -781,7 +781,7 @@ function showVariants() {
   const chosen = chosenKeys(), had = /** @type {any} */ (document.activeElement)?.dataset?.key;
   place.replaceChildren();
   let group = "";
-  for (const s of d3.rollup(series, of => of[0], s => s.key).values()) {
+  for (const s of d3.rollup(series, alike => alike[0], s => s.key).values()) {
     const c = catalogue(s.folder, s.variant),
           text = [s.key, s.label, c.title, c.thread, c.block, c.grid].join(" ").toLowerCase();
     if (!words.every(word => text.includes(word))) continue;
@@ -894,8 +894,8 @@ function showTable() {
   if (!(/** @type {HTMLDetailsElement} */ ($("table")).open)) return place.replaceChildren();
   const lines = [...d3.group(points, p => p.series)], sizes = d3.sort(new Set(points.map(p => p.n)));
   place.replaceChildren(
-    tableOf(captionOf(), ["n", ...lines.map(([s]) => nameOf(s))], sizes.map(n => [size(n), ...lines.map(([, of]) => {
-      const p = of.find(q => q.n === n);
+    tableOf(captionOf(), ["n", ...lines.map(([s]) => nameOf(s))], sizes.map(n => [size(n), ...lines.map(([, drawn]) => {
+      const p = drawn.find(q => q.n === n);
       return p ? (state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p)) : "";
     })])));
 }

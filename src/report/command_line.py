@@ -15,7 +15,7 @@ class ResultsError(Exception):
 
 def one_line(name: str):
     """Decorates main(): returns 0, or prints one line and returns 1 if results or files cannot be read or written."""
-    def of(main):
+    def decorated(main):
         @wraps(main)
         def ended(arguments: list[str] | None = None) -> int:
             try:
@@ -25,7 +25,7 @@ def one_line(name: str):
                 return 1
             return 0
         return ended
-    return of
+    return decorated
 
 
 def write_whole(path: Path, data: bytes) -> None:

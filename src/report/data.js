@@ -40,9 +40,9 @@ class Table {
 
 function arrayOf(
   /** @type {Stored} */ {at, type, length}, /** @type {ArrayBuffer} */ buffer, /** @type {number} */ base) {
-  const of =
+  const typed =
     /** @type {any} */ ({f8: Float64Array, f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array});
-  return new of[type](buffer, base + at, length);
+  return new typed[type](buffer, base + at, length);
 }
 
 /** @type {any} */ let header;
@@ -111,17 +111,17 @@ function centreOf(/** @type {number[]} */ values) {
 
 /** The samples of a row, or its contexts' means: what the page holds. */
 function samplesOf(/** @type {Folder} */ folder, /** @type {number} */ row) {
-  const s = folder.samples, found = [];
+  const s = folder.samples, samples = [];
   if (s)
     for (let i = d3.bisectLeft(s.row, row); s.row[i] === row; ++i)
-      found.push({context: s.context[i], round: s.round[i], time: s.time[i]});
-  return found;
+      samples.push({context: s.context[i], round: s.round[i], time: s.time[i]});
+  return samples;
 }
 
 /** By context the trimmed mean of the logarithms. */
 function logMeans(/** @type {Folder} */ folder, /** @type {number} */ row) {
-  const of = d3.group(samplesOf(folder, row), s => s.context);
-  return new Map([...of].map(([context, samples]) => [context, trimmedMean(samples.map(s => Math.log(s.time)))]));
+  const groups = d3.group(samplesOf(folder, row), s => s.context);
+  return new Map([...groups].map(([context, samples]) => [context, trimmedMean(samples.map(s => Math.log(s.time)))]));
 }
 
 /** base / mine at each context that has both, as logarithms. */
@@ -215,28 +215,29 @@ const shownFolders = () => folders.filter(f => f.rows && (!state.only || state.o
 
 /** Rows of the chosen experiment, operation and so on: each choice limits those after it. */
 function selectRows() {
-  let rows = shownFolders().map(folder => ({folder, of: d3.range(folder.rows?.length)}));
+  let rows = shownFolders().map(folder => ({folder, indices: d3.range(folder.rows?.length)}));
   options = new Map();
   for (const name of ["experiment", ...header.keys]) {
     const counts = new Map();
-    for (const {folder, of} of rows) {
+    for (const {folder, indices} of rows) {
       const column = folder.rows?.columns[name];
       if (!column)
-        counts.set("", (counts.get("") ?? 0) + of.length);
+        counts.set("", (counts.get("") ?? 0) + indices.length);
       else
-        for (const i of of ) {
+        for (const i of indices) {
           const word = column.words ? column.words[column.array[i]] : String(column.array[i]);
           counts.set(word, (counts.get(word) ?? 0) + 1);
         }
     }
-    const words = [...counts.keys()].sort(d3.ascending), told = state.asked[name];
+    const words = [...counts.keys()].sort(d3.ascending), asked = state.asked[name];
     const most = d3.greatest(words, w => counts.get(w)) ?? "";
     // The usual word, unless nearly all rows have another.
     const usual = (PREFERRED[name] ?? []).find(w => counts.get(w) > counts.get(most) / 6);
-    const chosen = words.includes(told) ? told : usual ?? most;
+    const chosen = words.includes(asked) ? asked : usual ?? most;
     options.set(name, words);
     state.choice[name] = chosen;
-    rows = rows.map(({folder, of}) => ({folder, of: of.filter(i => folder.rows?.word(name, i) === chosen)}));
+    rows = rows.map(
+      ({folder, indices}) => ({folder, indices: indices.filter(i => folder.rows?.word(name, i) === chosen)}));
   }
   return rows;
 }
@@ -244,10 +245,10 @@ function selectRows() {
 /** The chosen rows by variant and settings; those without a time are counted in `refused`. */
 function selectSeries() {
   refused = 0;
-  /** @type {Map<string, Series>} */ const found = new Map();
-  for (const {folder, of} of selectRows()) {
+  /** @type {Map<string, Series>} */ const byId = new Map();
+  for (const {folder, indices} of selectRows()) {
     const table = /** @type {Table} */ (folder.rows);
-    for (const row of of ) {
+    for (const row of indices) {
       if (table.word("status", row) !== "ok") {
         ++refused;
         continue;
@@ -255,9 +256,9 @@ function selectSeries() {
       const variant = table.word("variant", row), settings = table.word("settings", row),
             words = table.word("words", row);
       const key = variant + (settings && `:${settings}`), id = `${folder.index} ${key}`;
-      let one = found.get(id);
-      if (!one)
-        found.set(id, one = {
+      let entry = byId.get(id);
+      if (!entry)
+        byId.set(id, entry = {
           key,
           variant,
           settings,
@@ -267,13 +268,13 @@ function selectSeries() {
           group: variant.split("/")[0].split("@")[0],
           kind: table.word("kind", row)
         });
-      one.rows.push(row);
+      entry.rows.push(row);
     }
   }
   const kinds = ["yours", "document", "ours", "library", "cpu"];
   const place =
     (/** @type {Series} */ s) => [kinds.indexOf(s.kind), header.documents.indexOf(s.group), s.group, s.label];
-  series = [...found.values()].sort((a, b) => {
+  series = [...byId.values()].sort((a, b) => {
     const x = place(a), y = place(b);
     for (let i = 0; i < x.length; ++i)
       if (x[i] !== y[i]) return x[i] < y[i] ? -1 : 1;
@@ -297,12 +298,12 @@ function byDefault() {
   if (all.length <= 9) return all;
   const groups = new Set(series.filter(s => s.kind !== "library").map(s => s.group));
   const chosen = new Set(), last = (/** @type {Series} */ s) => /** @type {number} */ (s.rows.at(-1));
-  for (const of of d3.group(series, s => (groups.size > 2 ? s.group : s.variant)).values()) {
-    const most = d3.max(of, s => numberOf(s, "n", last(s)));
+  for (const alike of d3.group(series, s => (groups.size > 2 ? s.group : s.variant)).values()) {
+    const most = d3.max(alike, s => numberOf(s, "n", last(s)));
     const time = (/** @type {Series} */ s) =>
       numberOf(s, state.choice.timing_mode === "clock" ? "cycles_median" : "time_median_s", last(s));
-    chosen.add(d3.least(of.filter(s => numberOf(s, "n", last(s)) === most), time)?.key);
-    for (const s of of )
+    chosen.add(d3.least(alike.filter(s => numberOf(s, "n", last(s)) === most), time)?.key);
+    for (const s of alike)
       if (wordOf(s, "is_base", last(s)) === "True" && numberOf(s, "speedup", last(s)) === 1) chosen.add(s.key);
   }
   return all.filter(key => chosen.has(key)).slice(0, 14);
@@ -324,20 +325,21 @@ function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
 
 /** How far one row's time is from another's, as t(base) / t. Samples of one run pair by context. */
 function ratio(
-  /** @type {Folder} */ of, /** @type {number} */ base, /** @type {Folder} */ folder, /** @type {number} */ row) {
+  /** @type {Folder} */ from, /** @type {number} */ base, /** @type {Folder} */ folder, /** @type {number} */ row) {
   const t = (/** @type {Folder} */ f, /** @type {number} */ r, /** @type {string} */ c) =>
     f.rows?.number(`time_${c}_s`, r) ?? NaN;
-  if (of === folder && base === row) return {y: 1, low: 1, high: 1};
+  if (from === folder && base === row) return {y: 1, low: 1, high: 1};
   const paired =
-    of === folder && of.rows?.word("run_id", base) === of.rows?.word("run_id", row) ? pairs(of, base, row) : [];
+    from === folder && from.rows?.word("run_id", base) === from.rows?.word("run_id", row) ? pairs(from, base, row) : [];
   if (paired.length > 1) {
     const {value, low, high} = centreOf(paired.map(p => p.log));
     return {y: Math.exp(value), low: Math.exp(low), high: Math.exp(high)};
   }
   // Two errors that have nothing to do with each other.
-  const y = t(of, base, "median") / t(folder, row, "median");
-  const error = (/** @type {string} */ one, /** @type {string} */ other) => Math.hypot(
-    Math.log(t(of, base, one) / t(of, base, "median")), Math.log(t(folder, row, other) / t(folder, row, "median")));
+  const y = t(from, base, "median") / t(folder, row, "median");
+  const error = (/** @type {string} */ side, /** @type {string} */ other) => Math.hypot(
+    Math.log(t(from, base, side) / t(from, base, "median")),
+    Math.log(t(folder, row, other) / t(folder, row, "median")));
   return {y, low: y * Math.exp(-error("ci_low", "ci_high")), high: y * Math.exp(error("ci_high", "ci_low"))};
 }
 

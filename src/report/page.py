@@ -23,6 +23,7 @@ with needed_by("reductio: a report"):
     import pandas as pd
 
     from . import results as rs
+    from . import tables as tb
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1] if HERE.parent.name == "src" else None  # the project; None of an installed package
@@ -83,25 +84,25 @@ def trimmed_means(row, context, value):
 def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
     """Of every wanted point (row, contexts, rounds, times)."""
     csv.field_size_limit(2**31 - 1)
-    table, lists = rs.with_todays_names(rs.read_words(path)), ("round", "context", "time_s")
-    rs.refuse_lacking(path, [c for c in rs.SAMPLES.names if c not in table and c not in rs.SAMPLES.optional])
+    table, lists = tb.with_todays_names(tb.read_words(path)), ("round", "context", "time_s")
+    tb.refuse_lacking(path, [c for c in tb.SAMPLES.names if c not in table and c not in tb.SAMPLES.optional])
     keys = zip(*(table[c] if c in table else [""] * len(table) for c in key))
-    for line, (fields, of) in enumerate(zip(keys, table.to_dict("records")), 2):
-        if fields in wanted and of["time_s"]:
+    for line, (fields, record) in enumerate(zip(keys, table.to_dict("records")), 2):
+        if fields in wanted and record["time_s"]:
             try:
-                rounds, contexts, times = np.array([of[c].split() for c in lists], float)
+                rounds, contexts, times = np.array([record[c].split() for c in lists], float)
             except ValueError:  # a word, or lists of different lengths
                 raise rs.ResultsError(f"{path}:{line}: {', '.join(lists)} do not hold a number each for each sample: "
                                       "copy the whole results folder again")
             good = np.isfinite(times) & (times > 0)
-            if "yes" in of.get("voided", ""):
-                good &= np.array(of["voided"].split()) != "yes"
+            if "yes" in record.get("voided", ""):
+                good &= np.array(record["voided"].split()) != "yes"
             yield wanted[fields], contexts[good], rounds[good], times[good]
 
 
 def read_samples(folder: Path, rows, each: bool, missing: list[str]) -> dict | None:
     """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
-    key = [c for c in rs.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
+    key = [c for c in tb.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
     wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
     taken, count = [], 0
     for path in sorted(folder.glob("*.samples.csv*")):
@@ -110,18 +111,18 @@ def read_samples(folder: Path, rows, each: bool, missing: list[str]) -> dict | N
             missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are "
                            "not in the page")
             continue
-        of = joined(samples_of(path, key, wanted), each)
-        if not len(of["row"]):
+        columns = joined(samples_of(path, key, wanted), each)
+        if not len(columns["row"]):
             continue
-        if count + len(of["row"]) > MOST_SAMPLES:
+        if count + len(columns["row"]) > MOST_SAMPLES:
             missing.append(f"{path} would make it more than {MOST_SAMPLES:,} samples: its samples are not in the page")
             continue
-        taken.append(of)
-        count += len(of["row"])
+        taken.append(columns)
+        count += len(columns["row"])
     if not count:
         return None
-    order = np.argsort(np.concatenate([of["row"] for of in taken]), kind="stable")  # within a row as in the file
-    return {name: np.concatenate([of[name] for of in taken])[order] for name in SAMPLE_COLUMNS}
+    order = np.argsort(np.concatenate([columns["row"] for columns in taken]), kind="stable")  # within a row as in the file
+    return {name: np.concatenate([columns[name] for columns in taken])[order] for name in SAMPLE_COLUMNS}
 
 
 def joined(points, each: bool) -> dict:
@@ -140,11 +141,11 @@ def joined(points, each: bool) -> dict:
 
 def sources() -> dict[str, str]:
     """By variant the file that registers it; of ids that are composed, as `ablation/...`, by `ablation/`."""
-    found = {}
+    files = {}
     for path in (*sorted(ROOT.glob("src/kernels/**/*.cu")), *sorted(ROOT.glob("baselines/*.c[up]*"))) if ROOT else ():
         for variant in re.findall(r'"([a-z0-9-]+/[a-z0-9-]*)"', path.read_text(encoding="utf-8")):
-            found.setdefault(variant, str(path.relative_to(ROOT)))
-    return found
+            files.setdefault(variant, str(path.relative_to(ROOT)))
+    return files
 
 
 def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
@@ -156,29 +157,29 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
     machine = rs.read_machine(folder / "machine.json", folder.name).record
     tables = [rs.read_points(path, catalog) for path in rs.experiments_in(folder).values()]
     rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    found = {"missing": missing,
-             "machine": machine, "rows": None, "samples": None, "catalog": None,
-             "verdicts": None, "releases": None}
+    held = {"missing": missing,
+            "machine": machine, "rows": None, "samples": None, "catalog": None,
+            "verdicts": None, "releases": None}
     if len(rows):
-        kept = rows[[c for c in [*rs.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
-        found["rows"] = blob.table(kept, rs.ROWS.numbers)
+        kept = rows[[c for c in [*tb.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
+        held["rows"] = blob.table(kept, tb.ROWS.numbers)
     if samples != "none" and len(rows):
         columns = read_samples(folder, rows, samples == "all", missing)
         if columns:
-            found["samples"] = {name: blob.add(columns[name], dtype) for name, dtype in SAMPLE_COLUMNS.items()}
+            held["samples"] = {name: blob.add(columns[name], dtype) for name, dtype in SAMPLE_COLUMNS.items()}
     if len(catalog):
-        found["catalog"] = blob.table(catalog.reset_index(), ())
-    for name, columns in (("verdicts", rs.VERDICTS), ("releases", rs.Columns.of("releases"))):
-        path = rs.stored(folder / f"{name}.csv")
+        held["catalog"] = blob.table(catalog.reset_index(), ())
+    for name, columns in (("verdicts", tb.VERDICTS), ("releases", tb.Columns.of("releases"))):
+        path = tb.stored(folder / f"{name}.csv")
         if path.exists():
-            table = rs.read_table(path, columns)
-            found[name] = blob.table(table[columns.names], columns.numbers)
-    if not any(found[name] for name in ("rows", "verdicts", "releases")):
+            table = tb.read_table(path, columns)
+            held[name] = blob.table(table[columns.names], columns.numbers)
+    if not any(held[name] for name in ("rows", "verdicts", "releases")):
         others = sorted(path.name for path in folder.glob("*.csv*") if path.name != "catalog.csv")
         if not others:
             raise rs.ResultsError(f"{folder} holds no rows of an experiment: name a folder that `reductio run` wrote")
         missing.append(f"{folder} holds {', '.join(others)} alone, no experiment's rows: the page has its machine and runs")
-    return found
+    return held
 
 
 def names_of(folders: list[Path]) -> list[str]:
@@ -203,8 +204,8 @@ def library() -> str:
 
 def style_of_plots(code: str) -> str:
     """What Plot writes into each chart's style element: with its hash the policy lets this one in and no other."""
-    found = re.search(r"`(:where\(\.\$\{className\}\) \{\s+--plot-background.*?)`", code, re.DOTALL)
-    return found.group(1).replace("${className}", CHART) if found else ""
+    match = re.search(r"`(:where\(\.\$\{className\}\) \{\s+--plot-background.*?)`", code, re.DOTALL)
+    return match.group(1).replace("${className}", CHART) if match else ""
 
 
 def sha256(text: str) -> str:
@@ -228,17 +229,17 @@ def page(header: dict, blob: Blob) -> str:
              "DATA": base64.b64encode(packed).decode(),
              "TITLE": html.escape(", ".join(folder["name"] for folder in header["folders"]))}
     template = (HERE / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found.group(1)], template)
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda name: parts[name.group(1)], template)
 
 
 def make(folders: list[Path], samples: str = "means", root: str | None = None) -> tuple[str, list[str]]:
     """The page, and a line for each thing that it lacks. `root`: the way from the page to the project, for links."""
     folders, blob = list(dict.fromkeys(folder.resolve() for folder in folders)), Blob()  # one named twice is one
-    found = [{**read_folder(folder, samples, blob), "name": name} for folder, name in zip(folders, names_of(folders))]
-    header = {"folders": found, "samples": samples, "sources": sources(), "schema": rs.SCHEMA_VERSION,
+    held = [{**read_folder(folder, samples, blob), "name": name} for folder, name in zip(folders, names_of(folders))]
+    header = {"folders": held, "samples": samples, "sources": sources(), "schema": tb.SCHEMA_VERSION,
               "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
-              "keys": [c for c in rs.ROWS.key if c not in ("variant", "settings", "n")]}
-    return page(header, blob), [line for folder in found for line in folder["missing"]]
+              "keys": [c for c in tb.ROWS.key if c not in ("variant", "settings", "n")]}
+    return page(header, blob), [line for folder in held for line in folder["missing"]]
 
 
 def root_from(out: Path) -> str | None:

@@ -7,14 +7,11 @@ another schema version or lacking columns raises ResultsError with one line that
 
 from __future__ import annotations
 
-import csv
 import gzip
-import hashlib
-import io
 import json
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -22,62 +19,16 @@ import numpy as np
 import pandas as pd
 
 from .command_line import ResultsError
+from .tables import (AGAIN, ROWS, SCHEMA_VERSION, TABLES, other_schema, read_table, read_words, refuse_lacking, remedy,
+                     require_unchanged, stored)
 
-# What columns there are, of what kind, and which of them tell one point from another: the program's own tables, as it
-# wrote them to this file.
-SCHEMA = json.loads(Path(__file__).with_name("schema.json").read_text())
-SCHEMA_VERSION = str(SCHEMA["schema_version"])
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What a reader wants of a file."""
-
-    names: list[str]
-    numbers: list[str]
-    optional: list[str] = field(default_factory=list)  # a file may lack them: they are empty then
-    key: list[str] = field(default_factory=list)       # what tells one point from another
-    words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
-    counts: list[str] = field(default_factory=list)    # of the numbers, those that are whole
-    filled: list[str] = field(default_factory=list)    # never empty
-    positive: list[str] = field(default_factory=list)
-    not_negative: list[str] = field(default_factory=list)
-
-    @staticmethod
-    def of(table: str) -> Columns:
-        columns = SCHEMA[table]["columns"]
-
-        def those(so) -> list[str]:
-            return [c["name"] for c in columns if so(c)]
-
-        marked = {mark: those(lambda c, mark=mark: c.get(mark))
-                  for mark in ("optional", "key", "filled", "positive", "not_negative")}
-        return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
-                       words={c["name"]: c["words"] for c in columns if c.get("words")},
-                       counts=those(lambda c: c["kind"] == "count"), **marked)
-
-
-# Of samples, which names columns had in files that keep them.
-FORMERLY = {c["formerly"]: c["name"] for c in SCHEMA["samples"]["columns"] if c.get("formerly")}
-ROWS, SAMPLES, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "samples", "models", "contrasts"))
-
-# Of files that the program does not write.
-VERDICTS = Columns(
-    "claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low "
-    "ci_high threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(),
-    words={"verdict": ["holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed",
-                       "not decidable here"],
-           "role": ["claim", "large", "step", "beside"]})
-GOALS = Columns("goal what quantity element_type timing_mode cache_state demanded measured low high points at at_n verdict "
-                "set".split(), "demanded measured low high points at_n".split())
-# The files that have columns of their own and are no experiment's.
-TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("releases"), "verdicts": VERDICTS,
-          "goals": GOALS}
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8, "i128": 16}
 
 # Ids are "group/name". The documents' groups, in the order of the paper, and the panel of all that is the user's own.
 DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
 YOURS = "your variants"
+
+
 class Absent(LookupError):
     """A results folder does not have it."""
 
@@ -86,8 +37,8 @@ def where_is(table: pd.DataFrame, **values) -> pd.DataFrame:
     """The rows that have these values; of several, any of them."""
     kept = np.arange(len(table))
     for column, value in values.items():
-        of = table[column].iloc[kept]
-        same = of.isin(value) if isinstance(value, (list, tuple, set)) else of == value
+        cells = table[column].iloc[kept]
+        same = cells.isin(value) if isinstance(value, (list, tuple, set)) else cells == value
         kept = kept[same.to_numpy(bool, na_value=False)]
     return table.iloc[kept]
 
@@ -113,148 +64,7 @@ def setting(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.to_numeric(rows["settings"].map(lambda settings: parse_settings(settings).get(name)), errors="coerce")
 
 
-# ---------------------------------------------------------------------------------------------------- CSV
-
-AGAIN = "run the experiment again"
-# What makes the files that are no experiment's.
-MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Compute read its counters",
-           "probes.csv": "run `reductio probe`",
-           **dict.fromkeys(("as-printed.csv", "copies.csv"), "run `build/bin/as_printed FOLDER`"),
-           "compiler.csv": "run experiments/compiler.py",
-           "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
-           "contrasts.csv": "run `reductio summarize FOLDER --cpu-results FOLDER` again",
-           "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
-           "goals.csv": "run `python paper/goals.py FOLDER` again",
-           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "raw-workspace.csv", "to-host.csv"),
-                           "run `reductio compare --csv` again")}
-
-
-def remedy(path: Path) -> str:
-    """What to do about a file that cannot be used."""
-    return MADE_BY.get(path.name, AGAIN)
-
-
-def stored(path: Path) -> Path:
-    """A file, or the same compressed where only that is there, as large tables are kept."""
-    compressed = path.with_name(path.name + ".gz")
-    return compressed if not path.exists() and compressed.exists() else path
-
-
-def content_of(path: Path) -> bytes:
-    data = path.read_bytes()
-    return gzip.decompress(data) if path.suffix == ".gz" else data
-
-
-def read_words(path: Path, checks_follow: bool = False) -> pd.DataFrame:
-    """One CSV file, every field text and each row whole, as its runs wrote it; ResultsError otherwise. `checks_follow`:
-    the caller asks last whether it is as they wrote it, since other checks say more of what is wrong."""
-    try:
-        data = content_of(path)
-        text = data.decode("utf-8")
-    except (UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
-        raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}: {remedy(path)}")
-    if not text.strip():
-        raise ResultsError(f"{path} is empty: {remedy(path)}")
-    if not text.endswith("\n"):  # its last field may lack its tail without the count of fields showing it
-        mend = f": {remedy(path)}" if path.name in MADE_BY else "; finish it with `reductio run ... --resume`"
-        raise ResultsError(f"{path}: its last row has no line end: it was cut while being written{mend}")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header, *rows = reader
-    except csv.Error as error:
-        raise ResultsError(f"{path}:{reader.line_num}: {error}")
-    for line, row in enumerate(rows, 2):
-        if len(row) != len(header):
-            raise ResultsError(f"{path}:{line}: row has {len(row)} of {len(header)} fields: was it edited by hand? "
-                               f"{remedy(path)}")
-    if not rows:
-        raise ResultsError(f"{path} has a header but no rows: {remedy(path)}")
-    if not checks_follow:
-        require_unchanged(path, data)
-    return pd.DataFrame(rows, columns=header, dtype=str)
-
-
-@lru_cache
-def hashes_in(machine: Path, changed_ns: int) -> dict[str, list[tuple[str, str]]]:
-    """By file the runs and tools of machine.json that wrote lines of it, each with the SHA-256 of these."""
-    with suppress(ValueError, AttributeError, TypeError):  # who reads the record says what is wrong with it
-        record, found = json.loads(machine.read_bytes()), {}
-        for run in [*record.get("runs", []), *record.get("tools", [])]:
-            for name, sha256 in run.get("sha256", {}).items():
-                found.setdefault(name, []).append((run["run_id"], sha256))
-        return found
-    return {}
-
-
-def require_unchanged(path: Path, data: bytes | None = None) -> None:
-    """ResultsError where a file is not as its runs wrote it, by hash_of_run() of provenance.h; `data`: uncompressed."""
-    machine = path.parent / "machine.json"
-    told = hashes_in(machine, machine.stat().st_mtime_ns).get(path.name.removesuffix(".gz")) if machine.exists() else None
-    if not told:
-        return
-    header, *lines = (data or content_of(path)).splitlines(keepends=True)
-    for run_id, sha256 in told:
-        names = header.rstrip(b"\r\n").split(b",")
-        at = names.index(b"run_id") if b"run_id" in names else len(names)
-        own = [line for line in lines if line.rstrip(b"\r\n").split(b",", at + 1)[at:at + 1] == [run_id.encode()]]
-        if hashlib.sha256(b"".join([header, *own])).hexdigest() != sha256:
-            raise ResultsError(f"{path} is not as run {run_id} wrote it, by the SHA-256 in machine.json: it was edited, or "
-                               "is of another copy; copy the whole results folder again")
-
-
-def with_todays_names(samples: pd.DataFrame) -> pd.DataFrame:
-    """A column that has an earlier name takes the place of another that has its name today."""
-    renamed = {old: new for old, new in FORMERLY.items() if old in samples}
-    return samples.drop(columns=renamed.values(), errors="ignore").rename(columns=renamed)
-
-
-def refuse_lacking(path: Path, missing: list[str]) -> None:
-    if missing:
-        raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
-                           f"{remedy(path)} with this revision")
-
-
-def other_schema(path: Path, version: str, advice: str, revision: str = "") -> ResultsError:
-    """As other_schema() of schema.h words it."""
-    return ResultsError(f"{path} has schema version {version}, this program reads {SCHEMA_VERSION}: {advice}, or use the "
-                        f"program that wrote it{f' (commit {revision[:8]})' if revision else ''}")
-
-
-NUMBER = r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-
-
-def read_table(path: Path, columns: Columns, checks_follow: bool = False) -> pd.DataFrame:
-    """A CSV with at least these columns, of this schema version if it has one, and as schema.json says: what the program
-    refuses, this refuses. Optional columns that the file lacks are empty; others than these are left as they are."""
-    table = read_words(path, checks_follow=True)
-    versions = set(table.get("schema_version", [SCHEMA_VERSION]))
-    if versions != {SCHEMA_VERSION}:
-        raise other_schema(path, ", ".join(sorted(versions - {SCHEMA_VERSION})), remedy(path))
-    refuse_lacking(path, [c for c in columns.names if c not in table and c not in columns.optional])
-    lacking = [c for c in columns.optional if c not in table]
-    table = table.assign(**dict.fromkeys(lacking, ""))
-
-    def refuse(column: str, bad: pd.Series, wanted: str) -> None:
-        if bad.any():
-            i = bad.idxmax()
-            raise ResultsError(f"{path}:{i + 2}: {column} is {words[column][i]!r}, not {wanted}: {remedy(path)}")
-
-    words = table.copy(deep=False)
-    for column, allowed in columns.words.items():
-        if column not in lacking:
-            refuse(column, ~table[column].isin(allowed), f"one of {', '.join(allowed)}")
-    for column in columns.numbers:
-        whole, empty = column in columns.counts, table[column] == ""
-        numbers = pd.to_numeric(table[column].where(table[column].str.fullmatch(r"\d+" if whole else NUMBER)),
-                                errors="coerce")
-        bad = ~np.isfinite(numbers.astype(float)) & (column in columns.filled or ~empty)
-        bad |= numbers <= 0 if column in columns.positive else numbers < 0 if column in columns.not_negative else False
-        refuse(column, bad, "a whole number" if whole else "a finite number above 0" if column in columns.positive else
-               "a finite number of 0 or more" if column in columns.not_negative else "a finite number")
-        table[column] = numbers
-    if not checks_follow:
-        require_unchanged(path)
-    return table
+# -------------------------------------------------------------------------------------------------- points
 
 
 def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -283,16 +93,16 @@ def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame
     # A clock that saw no time pass tells nothing that a figure could show.
     table = table[table["time_median_s"] != 0].reset_index(drop=True)
     catalog = read_catalog(path.parent / "catalog.csv") if catalog is None else catalog
-    of = catalog.reindex(table["variant"]).set_axis(table.index)
-    table["kind"], table["group"] = of["kind"].fillna("yours"), of["group"].fillna(YOURS)
-    table["is_base"] = [o in str(of_these).split(";") for o, of_these in zip(table["operation"], of["base_of"])]
-    table["by_default"] = of["default_settings"] == table["settings"]
+    known = catalog.reindex(table["variant"]).set_axis(table.index)
+    table["kind"], table["group"] = known["kind"].fillna("yours"), known["group"].fillna(YOURS)
+    table["is_base"] = [o in str(of_these).split(";") for o, of_these in zip(table["operation"], known["base_of"])]
+    table["by_default"] = known["default_settings"] == table["settings"]
     # No document uses page-locked memory, so figures and tables show a document's own finish on the host alone.
     table["page_locked"] = table["settings"].str.contains("finish=host-pinned")
     shown = table["settings"].str.replace("finish=host-pinned", "finish=host")
-    for _, of in table.groupby("device"):
-        words = setting_words(of[~of["page_locked"]])
-        table.loc[of.index, "words"] = [words.get(call, "") for call in zip(of["variant"], shown[of.index])]
+    for _, rows in table.groupby("device"):
+        words = setting_words(rows[~rows["page_locked"]])
+        table.loc[rows.index, "words"] = [words.get(call, "") for call in zip(rows["variant"], shown[rows.index])]
     return table
 
 
@@ -310,9 +120,9 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
     def word(key: str, value: str) -> str:
         return f"{key}={value}" if value.lstrip("-").isdigit() or value == "auto" else value
 
-    return {(variant, settings): ", ".join(word(key, of[key]) for key in chosen
-                                           if key in of and varied[key][variant.partition("/")[0]])
-            for (variant, settings), of in parsed.items()}
+    return {(variant, settings): ", ".join(word(key, settings_of_call[key]) for key in chosen
+                                           if key in settings_of_call and varied[key][variant.partition("/")[0]])
+            for (variant, settings), settings_of_call in parsed.items()}
 
 
 # Short names of the columns with times and what follows from them.
@@ -358,7 +168,7 @@ def read_catalog(path: Path) -> pd.DataFrame:
     refuse_lacking(path, [column for column in ["variant", *CATALOG] if column not in table])
     table = table.drop_duplicates("variant", keep="last").set_index("variant")
     prefix = [variant.partition("/")[0] for variant in table.index]
-    return table.assign(group=[YOURS if kind == "yours" else of for kind, of in zip(table["kind"], prefix)])
+    return table.assign(group=[YOURS if kind == "yours" else group for kind, group in zip(table["kind"], prefix)])
 
 
 # ------------------------------------------------------------------------------------------------ machine
@@ -469,21 +279,21 @@ class Results:
     def rows(self, name: str, call: str = "", /, **where) -> pd.DataFrame:
         """The rows of NAME.csv with these values, of a call `variant:name=value,name=value`: settings that are not named
         may have any value."""
-        found = self.table(name)
-        if found is None:
+        rows = self.table(name)
+        if rows is None:
             raise Absent(f"no {name}.csv: {remedy(self.folder / f'{name}.csv')}")
         variant, settings = parse_call(call)
         where |= {"variant": variant} if variant else {}
-        refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in found])
-        found = where_is(found, **where)
+        refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in rows])
+        rows = where_is(rows, **where)
         pairs = set(map("=".join, settings.items()))
-        return found[np.array([pairs <= set(of.split(";")) for of in found["settings"]], bool)] if pairs else found
+        return rows[np.array([pairs <= set(text.split(";")) for text in rows["settings"]], bool)] if pairs else rows
 
     def row(self, name: str, call: str = "", **where) -> pd.Series:
-        found = self.rows(name, call, **where)
-        if len(found) != 1:
-            raise Absent(f"{name} has {len(found)} rows of {call} {where}, where one is wanted")
-        return found.iloc[0]
+        rows = self.rows(name, call, **where)
+        if len(rows) != 1:
+            raise Absent(f"{name} has {len(rows)} rows of {call} {where}, where one is wanted")
+        return rows.iloc[0]
 
     def other(self, machine: str) -> Results:
         """The folder of another one, beside this."""
@@ -515,8 +325,8 @@ class Results:
         """Fits, which must be of the runs that are here: fits of other times must not stand beside them."""
         table = self.table("models")
         for experiment in ("comparison", "limits", "timing") if table is not None else ():
-            there, rows = set(table.loc[table["experiment"] == experiment, "run_id"]), self.experiment(experiment)
-            if rows is not None and not there <= set(rows["run_id"]):
+            fitted, rows = set(table.loc[table["experiment"] == experiment, "run_id"]), self.experiment(experiment)
+            if rows is not None and not fitted <= set(rows["run_id"]):
                 raise ResultsError(f"{self.file('models.csv')} is of another run of {experiment} than the rows beside "
                                    f"it: run `reductio models {self.folder}` again")
         return table
@@ -525,14 +335,14 @@ class Results:
     def beside(self) -> list[Results]:
         """Other GPUs' comparisons, in the folders beside this one. What cannot be read there is left out, and said: it
         is no fault of this folder."""
-        found = []
+        results = []
         for other in beside(self.folder) if self.comparison is not None else ():
             try:
-                if (there := Results(other)).comparison is not None:
-                    found.append(there)
+                if (neighbour := Results(other)).comparison is not None:
+                    results.append(neighbour)
             except ResultsError as error:
                 print(f"  left out: {error}")
-        return found
+        return results
 
 
 @lru_cache

@@ -12,7 +12,7 @@ const PAIRS = /** @type {Record<string, string>} */ ({
 
 /** Speedups between releases of a library, a line for each n. */
 function showReleases() {
-  const place = $("releases-view"), folder = folders.find(f => f.releases), of = state.releases;
+  const place = $("releases-view"), folder = folders.find(f => f.releases), view = state.releases;
   if (!folder?.releases) {
     place.replaceChildren(make("p", {}, "No folder has releases.csv: reductio releases writes it."));
     return;
@@ -30,25 +30,25 @@ function showReleases() {
   let rows = d3.range(table.length);
   const filters = Object.entries(fields).map(([name, field], k) => {
     const words = [...new Set(rows.map(field))];
-    if (!words.includes(of[name])) of[name] = words.find(w => w.startsWith(preferred[k])) ?? words[0];
-    rows = rows.filter(i => field(i) === of[name]);
-    return choose(`release-${name}`, labels[k], words.map(w => [w, own(PAIRS, w) ?? labelOf(w)]), of[name], word => {
-      of[name] = word;
+    if (!words.includes(view[name])) view[name] = words.find(w => w.startsWith(preferred[k])) ?? words[0];
+    rows = rows.filter(i => field(i) === view[name]);
+    return choose(`release-${name}`, labels[k], words.map(w => [w, own(PAIRS, w) ?? labelOf(w)]), view[name], word => {
+      view[name] = word;
       writeFragment();
       showReleases();
     });
   });
   const every = d3.sort(new Set(rows.map(i => table.number("n", i))));
-  if (!every.map(String).includes(of.n)) of.n = "";
+  if (!every.map(String).includes(view.n)) view.n = "";
   filters.push(choose("release-n", "n",
-    [["", "all"], ...every.map(n => /** @type {[string, string]} */ ([String(n), size(n)]))], of.n, word => {
-      of.n = word;
+    [["", "all"], ...every.map(n => /** @type {[string, string]} */ ([String(n), size(n)]))], view.n, word => {
+      view.n = word;
       writeFragment();
       showReleases();
     }));
-  rows = rows.filter(i => !of.n || String(table.number("n", i)) === of.n);
+  rows = rows.filter(i => !view.n || String(table.number("n", i)) === view.n);
   const decided = (/** @type {number} */ i) => ["FASTER", "SLOWER"].includes(table.word("verdict", i));
-  const over = of.pair === "newest",
+  const over = view.pair === "newest",
         release = (/** @type {number} */ i) => releaseOf(table.word(over ? "base" : "variant", i));
   const sizes = d3.sort(new Set(rows.map(i => table.number("n", i)))), last = Math.max(1, sizes.length - 1),
         dark = darkness.matches;
@@ -70,31 +70,31 @@ function showReleases() {
     marginBottom: 46,
     marginTop: 26,
     x: {type: "point", domain, label: over ? "release that is the base" : "release", ...centred},
-    y: {label: `speedup, ${own(PAIRS, of.pair) ?? of.pair}`, grid: true, labelArrow: "none", tickFormat: ".3~f"},
+    y: {label: `speedup, ${own(PAIRS, view.pair) ?? view.pair}`, grid: true, labelArrow: "none", tickFormat: ".3~f"},
     marks: [
       Plot.ruleY([1], {stroke: colors.text}),
       Plot.line(d3.sort(rows, (a, b) => byRelease(release(a), release(b))),
         {x: release, y: v("speedup"), z: v("n"), stroke: hue, strokeWidth: 1}),
-      Plot.ruleX(rows.filter(i => of.n || decided(i)),
+      Plot.ruleX(rows.filter(i => view.n || decided(i)),
         {x: release, y1: v("ci_low"), y2: v("ci_high"), stroke: hue, strokeOpacity: 0.5, strokeWidth: 2}),
       Plot.dot(rows, {x: release, y: v("speedup"), r: 3, stroke: hue, fill: i => (decided(i) ? hue(i) : colors.paper)}),
       Plot.tip(rows, Plot.pointer({x: release, y: v("speedup"), title: tell, fill: colors.paper, stroke: colors.edge}))
     ]
   });
-  const told = d3.rollup(rows, k => k.length, i => table.word("verdict", i));
+  const verdicts = d3.rollup(rows, k => k.length, i => table.word("verdict", i));
   place.replaceChildren(make("h2", {},
-                          `Releases of ${of.call.split("/")[0] === "thrust" ? "Thrust" : "CUB"}, ${
+                          `Releases of ${view.call.split("/")[0] === "thrust" ? "Thrust" : "CUB"}, ${
                             machineOf(folder, "gpu.name") ?? folder.name}`),
     make("div", {class: "filters"}, ...filters),
     make("p", {class: "hint"},
       `${
-        of.n ?
+        view.n ?
           "" :
           `A line for each n, from ${size(sizes[0])} to ${
             size(
               sizes.at(-1) ??
               0)}, the lighter the larger. `}Full, with its interval: FASTER or SLOWER. All intervals hold at once. ${
-          [...told].map(([verdict, k]) => `${k} ${verdict}`).join(", ")}.`),
+          [...verdicts].map(([verdict, k]) => `${k} ${verdict}`).join(", ")}.`),
     drawn,
     make("details", {}, make("summary", {}, "The numbers"),
       make("div", {class: "scroll"},
@@ -108,7 +108,7 @@ function showReleases() {
 // ---------------------------------------------------------------------------------------------------- claims
 
 function showClaims() {
-  const place = $("claims-view"), of = state.claims, judged = folders.filter(f => f.verdicts);
+  const place = $("claims-view"), view = state.claims, judged = folders.filter(f => f.verdicts);
   if (!judged.length) {
     place.replaceChildren(make("p", {}, "No folder has verdicts.csv: paper/verdicts.py writes it."));
     return;
@@ -127,15 +127,15 @@ function showClaims() {
     return tables[k].word(name, at[k]);
   };
   const change = (/** @type {string} */ name) => (/** @type {string} */ word) => {
-    of[name] = word;
+    view[name] = word;
     writeFragment();
     showClaims();
   };
   const shown =
-    claims.filter(at => (!of.document || first(at, "document") === of.document) &&
-                        (!of.verdict || verdictsOf(at).includes(of.verdict)) &&
-                        (!of.differ || !several || new Set(verdictsOf(at)).size > 1) &&
-                        of.search.toLowerCase().split(/\s+/).every(word => ["claim", "statement", "variant", "base"]
+    claims.filter(at => (!view.document || first(at, "document") === view.document) &&
+                        (!view.verdict || verdictsOf(at).includes(view.verdict)) &&
+                        (!view.differ || !several || new Set(verdictsOf(at)).size > 1) &&
+                        view.search.toLowerCase().split(/\s+/).every(word => ["claim", "statement", "variant", "base"]
                                                                              .map(name => first(at, name))
                                                                              .join(" ")
                                                                              .toLowerCase()
@@ -155,7 +155,7 @@ function showClaims() {
     for (let m = i + 1; m < table.length && table.word("role", m) !== "claim"; ++m) more.push(m);
     const verdict = w("verdict"), before = w("verdicts_before").split("; ")[0];
     const at = (/** @type {number} */ m) => (isFinite(table.number("n", m)) ? size(table.number("n", m)) : "");
-    const told = [
+    const cells = [
       at(i), ratioAt(table, i),
       make("div", {},
         make("strong", {class: verdict.startsWith("holds") ? "holds" :
@@ -170,8 +170,8 @@ function showClaims() {
                                      table.word("verdict", m), table.word("reason", m)]))) :
                       "")
     ];
-    const [n, ratio, word, why] = told, where = [ratio, n && `at ${n}`].filter(Boolean).join(" ");
-    return several ? [make("div", {}, word, where ? make("div", {}, where) : "", why)] : told;
+    const [n, ratio, word, why] = cells, where = [ratio, n && `at ${n}`].filter(Boolean).join(" ");
+    return several ? [make("div", {}, word, where ? make("div", {}, where) : "", why)] : cells;
   };
   const rows =
     shown.map(at => [first(at, "claim"),
@@ -179,7 +179,7 @@ function showClaims() {
                   first(at, "base") ? make("div", {}, "over ", call(first(at, "base"))) : ""),
                 first(at, "text_figure"), first(at, "threshold"), ...at.flatMap((i, k) => judgement(k, i))]);
   const search = make(
-    "input", {type: "search", id: "claims-search", value: of.search, oninput: e => change("search")(e.target.value)});
+    "input", {type: "search", id: "claims-search", value: view.search, oninput: e => change("search")(e.target.value)});
   const words = (/** @type {string[]} */ all) => /** @type {[string, string][]} */ (
     [["", "all"], ...[...new Set(all)].filter(Boolean).map(word => [word, word])]);
   const counts =
@@ -191,10 +191,10 @@ function showClaims() {
     ...counts.map(line => make("p", {}, line)),
     make("p", {}, `${counted(ids.length, "claim")}. Shown: ${shown.length}.`),
     make("div", {class: "filters"},
-      choose("document", "document", words(claims.map(at => first(at, "document"))), of.document, change("document")),
-      choose("verdict", "verdict", words(claims.flatMap(verdictsOf)), of.verdict, change("verdict")),
+      choose("document", "document", words(claims.map(at => first(at, "document"))), view.document, change("document")),
+      choose("verdict", "verdict", words(claims.flatMap(verdictsOf)), view.verdict, change("verdict")),
       several ?
-        choose("differ", "verdicts", [["", "all"], ["yes", "that differ between the folders"]], of.differ,
+        choose("differ", "verdicts", [["", "all"], ["yes", "that differ between the folders"]], view.differ,
           change("differ")) :
         "",
       make("label", {}, "search", search)),
@@ -211,17 +211,17 @@ function showClaims() {
 // ---------------------------------------------------------------------------------------------------- conditions
 
 /** Points without a time, those of one experiment and reason in one line. */
-function refusals(/** @type {Folder[]} */ of) {
-  const found = new Map();
-  for (const folder of of ) {
+function refusals(/** @type {Folder[]} */ all) {
+  const byReason = new Map();
+  for (const folder of all) {
     const table = folder.rows;
     if (table)
       for (let i = 0; i < table.length; ++i) {
         if (table.word("status", i) === "ok") continue;
         const w = (/** @type {string} */ name) => table.word(name, i), reason = w("reason");
         const id = [w("experiment"), w("status"), reason.replace(/[\d.,]+/g, "#")].join("|");
-        if (!found.has(id))
-          found.set(id, {
+        if (!byReason.has(id))
+          byReason.set(id, {
             experiment: w("experiment"),
             status: w("status"),
             reason,
@@ -231,15 +231,15 @@ function refusals(/** @type {Folder[]} */ of) {
             modes: new Set(),
             sizes: new Set()
           });
-        const one = found.get(id);
-        ++one.points;
-        one.variants.add(w("variant"));
-        one.types.add(w("element_type"));
-        one.modes.add(labelOf(w("timing_mode")));
-        one.sizes.add(table.number("n", i));
+        const entry = byReason.get(id);
+        ++entry.points;
+        entry.variants.add(w("variant"));
+        entry.types.add(w("element_type"));
+        entry.modes.add(labelOf(w("timing_mode")));
+        entry.sizes.add(table.number("n", i));
       }
   }
-  return [...found.values()];
+  return [...byReason.values()];
 }
 
 const MACHINE = /** @type {[string, string, ((v: any) => string)?][]} */ ([
@@ -278,17 +278,17 @@ const toolsOf = (/** @type {Folder} */ folder) =>
 
 /** Why times may mislead, a line each. */
 function warnings(/** @type {Folder} */ folder) {
-  const found = [], build = folder.machine.build ?? {}, runs = runsOf(folder);
-  const of =
+  const lines = [], build = folder.machine.build ?? {}, runs = runsOf(folder);
+  const runsWhere =
     (/** @type {(run: any) => any} */ so) => [...new Set(runs.filter(so).map(run => String(run.experiment)))].join(
       ", ");
   const tell = (/** @type {(run: any) => any} */ so, /** @type {string} */ text) => {
-    const which = of(so);
-    if (which) found.push(`${text}: ${which}.`);
+    const which = runsWhere(so);
+    if (which) lines.push(`${text}: ${which}.`);
   };
   if (build.build_type && build.build_type !== "Release")
-    found.push(`The program was built as ${build.build_type}, not Release: its times are too long.`);
-  if (build.git_dirty) found.push("The program had uncommitted changes.");
+    lines.push(`The program was built as ${build.build_type}, not Release: its times are too long.`);
+  if (build.git_dirty) lines.push("The program had uncommitted changes.");
   tell(run => run.memory_idle_at_start === false, "The GPU's memory was busy when these runs began");
   tell(run => run.times_memory_stayed_busy > 0, "The GPU's memory stayed busy during these runs");
   tell(run => [run.gpu_state_at_start, run.gpu_state_at_end].some(
@@ -299,18 +299,19 @@ function warnings(/** @type {Folder} */ folder) {
   if (rows) {
     const count = (/** @type {(i: number) => boolean} */ so) => d3.range(rows.length).filter(so).length;
     const rejected = count(i => rows.number("n_rejected", i) > 0), sim = count(i => rows.word("device", i) === "sim");
-    if (rejected) found.push(`At ${counted(rejected, "point")} samples were discarded because the GPU throttled.`);
-    if (sim) found.push(`${counted(sim, "row")} of the simulated device have no times.`);
+    if (rejected) lines.push(`At ${counted(rejected, "point")} samples were discarded because the GPU throttled.`);
+    if (sim) lines.push(`${counted(sim, "row")} of the simulated device have no times.`);
   }
-  return found;
+  return lines;
 }
 
 /** What the host's clock timed without a quiet core: it says nothing about times of the device. */
 function busyHost(/** @type {Folder} */ folder) {
-  const of = new Set(runsOf(
+  const busy = new Set(runsOf(
     folder).filter(run => run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples)
                        .map(run => String(run.experiment)));
-  return of.size ? [`No core was quiet during more than 10 % of the calls timed by the host: ${[...of].join(", ")}.`] :
+  return busy.size ?
+    [`No core was quiet during more than 10 % of the calls timed by the host: ${[...busy].join(", ")}.`] :
                    [];
 }
 
@@ -322,17 +323,17 @@ function showBanners() {
                                                      .map(line => ({folder, line}))),
     l => l.line);
   $("banners").replaceChildren(
-    ...[...lines].map(([line, of]) => make("p", {class: "banner"},
-                        folders.length > 1 ? `${of.map(l => l.folder.name).join(", ")}: ${line}` : line)));
+    ...[...lines].map(([line, warned]) => make("p", {class: "banner"},
+                        folders.length > 1 ? `${warned.map(l => l.folder.name).join(", ")}: ${line}` : line)));
   $("banners").hidden = state.view === "conditions";  // which tells the same
 }
 
 /** Rules, cards and revisions, as the runs recorded them. */
 function howMeasured(/** @type {Folder} */ folder) {
   const runs = runsOf(folder), all = (/** @type {(run: any) => any} */ what) => {
-    const of = d3.rollup(runs.filter(run => what(run)), v => v.length, run => String(what(run)));
-    return of.size < 2 ? [...of.keys()].join("") :
-                         [...of].map(([word, k]) => `${word} (${counted(k, "run")})`).join(", ");
+    const counts = d3.rollup(runs.filter(run => what(run)), v => v.length, run => String(what(run)));
+    return counts.size < 2 ? [...counts.keys()].join("") :
+                         [...counts].map(([word, k]) => `${word} (${counted(k, "run")})`).join(", ");
   };
   const rules = [...new Set(runs.flatMap(run => Object.keys(run.rules ?? {})))];
   return definitions([
@@ -349,7 +350,7 @@ function showConditions() {
   if (folders.length > 1) {
     const rows =
       MACHINE.map(([label, path, show]) => [label, ...folders.map(f => machineField(f, path, show ?? null))]).filter(([,
-        ...of]) => new Set(of).size > 1);
+        ...fields]) => new Set(fields).size > 1);
     place.append(make("h2", {}, "What differs between the folders"),
       rows.length ? make("div", {class: "scroll"}, tableOf("Machines", ["", ...folders.map(f => f.name)], rows)) :
                     make("p", {}, "Nothing that machine.json records."));
@@ -382,9 +383,9 @@ function showConditions() {
                   "",
                 isFinite(run.gpu_state_at_end?.temperature_c ?? NaN) ? `${run.gpu_state_at_end.temperature_c} °C` : "",
                 (Array.isArray(run.arguments) ? run.arguments : []).join(" ")])))));
-    const refused = refusals([folder]), all = (/** @type {Set<string>} */ of) => [...of].join(", ");
-    const many = (/** @type {Set<string>} */ of) =>
-      (of.size < 4 ? all(of) : make("details", {}, make("summary", {}, counted(of.size, "variant")), all(of)));
+    const refused = refusals([folder]), all = (/** @type {Set<string>} */ ids) => [...ids].join(", ");
+    const many = (/** @type {Set<string>} */ ids) =>
+      (ids.size < 4 ? all(ids) : make("details", {}, make("summary", {}, counted(ids.size, "variant")), all(ids)));
     place.append(make("h3", {}, "Points without a time"),
       refused.length ?
         make("div", {class: "scroll"},
@@ -400,17 +401,17 @@ function showConditions() {
 
 // ---------------------------------------------------------------------------------------------------- views
 
-const VIEWS = /** @type {Record<string, {label: string, show: () => void, there: () => any}>} */ ({
-  chart: {label: "Chart", show: showChart, there: () => folders.some(f => f.rows)},
-  releases: {label: "Releases", show: showReleases, there: () => folders.some(f => f.releases)},
-  claims: {label: "Claims", show: showClaims, there: () => folders.some(f => f.verdicts)},
-  conditions: {label: "Conditions", show: showConditions, there: () => true},
+const VIEWS = /** @type {Record<string, {label: string, show: () => void, has: () => any}>} */ ({
+  chart: {label: "Chart", show: showChart, has: () => folders.some(f => f.rows)},
+  releases: {label: "Releases", show: showReleases, has: () => folders.some(f => f.releases)},
+  claims: {label: "Claims", show: showClaims, has: () => folders.some(f => f.verdicts)},
+  conditions: {label: "Conditions", show: showConditions, has: () => true},
 });
 
 function show() {
-  const there = Object.keys(VIEWS).filter(name => VIEWS[name].there());
-  if (!there.includes(state.view)) state.view = there[0];
-  $("views").replaceChildren(...there.map(name => make("button", {
+  const offered = Object.keys(VIEWS).filter(name => VIEWS[name].has());
+  if (!offered.includes(state.view)) state.view = offered[0];
+  $("views").replaceChildren(...offered.map(name => make("button", {
     type: "button",
     id: `view-${name}`,
     "aria-current": name === state.view ? "page" : null,
@@ -440,11 +441,11 @@ $("controls").addEventListener("submit", event => event.preventDefault());
 $("table").addEventListener("toggle", showTable);
 $("ranked").addEventListener("toggle", showRanked);
 $("all-none")
-  .append(...[["all", keys], ["none", () => []]].map(([name, of]) => make("button", {
+  .append(...[["all", keys], ["none", () => []]].map(([name, keysOf]) => make("button", {
     type: "button",
     id: `variants-${name}`,
     onclick: () => {
-      state.series = of();
+      state.series = keysOf();
       showChart();
     }
   },

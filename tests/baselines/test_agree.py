@@ -65,7 +65,7 @@ class Files:
     def loop(self, *rows):
         """One process; (mode, variant, n, seconds), of a graph those of each place."""
         path = self.folder / f"loops-{len(self.loops) + 1}.csv"
-        placed = [(*of, place, s) for *of, seconds in rows
+        placed = [(*fields, place, s) for *fields, seconds in rows
                   for place, s in (enumerate(seconds) if isinstance(seconds, tuple) else [("", seconds)])]
         path.write_text("mode,variant,element_type,n,place,time_s\n" +
                         "".join(f"{m},{v},f32,{n},{place},{s}\n" for m, v, n, place, s in placed))

@@ -31,13 +31,13 @@ def mergeable(object_file: Path) -> set[str]:
 
 def shared(objects: list[Path]) -> list[str]:
     """What two objects share and may differ in."""
-    owner, found = {}, []
+    owner, shared_names = {}, []
     for path in objects:
         for name in mergeable(path):
             if name in owner:
-                found.append(name)
+                shared_names.append(name)
             owner[name] = path
-    return sorted(name for name in found if not re.match(ALIKE, name))
+    return sorted(name for name in shared_names if not re.match(ALIKE, name))
 
 
 def compiled() -> list[Path]:

@@ -9,13 +9,14 @@ import synthetic
 import claims
 import verdicts as vd
 from report import results as rs
+from report import tables as tb
 
 COUNTED = {vd.HOLDS: 3, vd.WEAKER: 1, vd.MIXED: 2, vd.NONE: 2, vd.NEAR: 1, vd.REVERSED: 4, vd.UNDECIDED: 23}
 
 
 def row(claim: str, verdict: str, role: str = vd.CLAIM, **more) -> dict:
-    return dict.fromkeys(rs.VERDICTS.names, "") | dict(claim=claim, verdict=verdict, role=role, statement=f"what {claim} says",
-                                               reason=f"why {claim} {verdict}") | more
+    return dict.fromkeys(tb.VERDICTS.names, "") | dict(claim=claim, verdict=verdict, role=role, statement=f"what {claim} says",
+                                                       reason=f"why {claim} {verdict}") | more
 
 
 @pytest.fixture
@@ -28,10 +29,10 @@ def folder(tmp_path):
     rows += [row(ids[0], vd.REVERSED, vd.AT_LARGE, n=str(2**28), ratio="0.5")]
     rows += [row(c, v) for c, v in zip(ids[1:], words[1:])]
     rows[3:3] = [row(ids[1], vd.HOLDS, vd.STEP, n="100000000"), row(ids[1], vd.UNDECIDED, vd.STEP, reason="no ncu.csv")]
-    there = tmp_path / "machine"
-    there.mkdir()
-    vd.write(pd.DataFrame(rows), there / "verdicts.csv")
-    return there
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    vd.write(pd.DataFrame(rows), machine / "verdicts.csv")
+    return machine
 
 
 def test_every_claim_stands_there_once_and_is_counted(reductio, folder):
@@ -77,9 +78,9 @@ def test_a_claim_by_name_is_told_in_full(reductio, folder):
 
 
 def test_what_the_script_makes_of_rows_is_read(reductio, tmp_path):
-    there = synthetic.write_contrasts(synthetic.write_folder(tmp_path / "synthetic"), {"S1": None})
-    assert vd.main([str(there)]) == 0
-    assert "34 not decidable here" in reductio("claims", there).ok().splitlines()[-1]
+    folder = synthetic.write_contrasts(synthetic.write_folder(tmp_path / "synthetic"), {"S1": None})
+    assert vd.main([str(folder)]) == 0
+    assert "34 not decidable here" in reductio("claims", folder).ok().splitlines()[-1]
 
 
 def test_verdicts_by_the_tests_as_first_set(reductio, folder):
@@ -117,13 +118,13 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     assert "there is no" in said and f"run `reductio summarize {tmp_path}` and `.venv/bin/python paper/verdicts.py {tmp_path}`" in said
     assert "./check --quick makes .venv" in said  # without which the script ends in a traceback
     whole = (folder / "verdicts.csv").read_bytes()
-    for old, new, told in (("threshold", "limit", "lacks the column threshold"),
-                           ("verdicts_before", "earlier", "lacks the column verdicts_before"),
-                           (",holds,", ",sticks,", "no verdict 'sticks'"),
-                           ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 19 fields")):
+    for old, new, message in (("threshold", "limit", "lacks the column threshold"),
+                              ("verdicts_before", "earlier", "lacks the column verdicts_before"),
+                              (",holds,", ",sticks,", "no verdict 'sticks'"),
+                              ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 19 fields")):
         edited(folder, old, new)
         said = reductio("claims", folder).error()
-        assert told in said and "verdicts.py" in said, said
+        assert message in said and "verdicts.py" in said, said
         (folder / "verdicts.csv").write_bytes(whole)
     (folder / "verdicts.csv").write_bytes(whole[:-5])
     assert "was cut while being written" in reductio("claims", folder).error()

@@ -123,18 +123,18 @@ def test_csv_and_json_say_the_same(reductio):
         assert r["verdict"] in VERDICTS and float(r["base_time_s"]) > 0 and float(r["time_s"]) > 0
     (row,) = reductio("compare", FAST, SLOW, "--sizes", "2^10", "--contexts", "30", "--csv").rows()
     assert row["n_contexts"] == "30"
-    told = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
-    assert told["paired"] and told["confidence"] == 0.95 and told["effect"] == 0.01
-    assert len(told["rows"]) == 2 and all(r["verdict"] in VERDICTS for r in told["rows"])
-    assert list(told["rows"][0]) == list(rows[0]) and told["rows"][0]["n"] == 4096
-    assert LAST.fullmatch(told["conclusions"][-1] + "\n")
+    report = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
+    assert report["paired"] and report["confidence"] == 0.95 and report["effect"] == 0.01
+    assert len(report["rows"]) == 2 and all(r["verdict"] in VERDICTS for r in report["rows"])
+    assert list(report["rows"][0]) == list(rows[0]) and report["rows"][0]["n"] == 4096
+    assert LAST.fullmatch(report["conclusions"][-1] + "\n")
     narrow = reductio("compare", FAST, SLOW, *SMALL, COLUMNS="60").ok()
-    assert "mean of log(t)" in told["rule"] and told["rule"] in " ".join(narrow.split())
+    assert "mean of log(t)" in report["rule"] and report["rule"] in " ".join(narrow.split())
     assert max(map(len, narrow.splitlines())) <= 60
-    (origin,) = told["origins"]
+    (origin,) = report["origins"]
     assert origin["source"] == "now" and origin["machine"]["machine"] == rows[0]["machine"]
     assert origin["machine"]["build"]["git_revision"] and origin["machine"]["cpu"]["model"]
-    assert origin["runs"][0]["run_id"] == told["rows"][0]["run_id"] != rows[0]["run_id"]
+    assert origin["runs"][0]["run_id"] == report["rows"][0]["run_id"] != rows[0]["run_id"]
     assert origin["runs"][0]["machine_id"] and origin["runs"][0]["binary"] and origin["runs"][0]["git_revision"]
     again = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json", "--order-seed", 7).ok())["origins"][0]["runs"][0]
     assert again["order_seed"] == 7 != origin["runs"][0]["order_seed"] and again["seed"] == 1
@@ -146,33 +146,33 @@ def test_quiet_leaves_the_words_and_the_verdicts(reductio, planted):
     folders = planted(lambda variant, n: {"host/plain": 1.25, "host/unroll4": 0.8 if n == 1024 else 1}.get(variant, 1))
     said = reductio("compare", *folders, "--quiet").ok()
     assert said.count("\n") == 1
-    told = re.findall(r"\((\w+)\) for host/(\w+)(?: \S+=\S+)? 2\^(\d+)", said)
-    assert sorted(told) == [("FASTER", "unroll4", "10"), ("SAME", "unroll4", "12"), ("SLOWER", "plain", "10"),
-                            ("SLOWER", "plain", "12")], said
+    conclusions = re.findall(r"\((\w+)\) for host/(\w+)(?: \S+=\S+)? 2\^(\d+)", said)
+    assert sorted(conclusions) == [("FASTER", "unroll4", "10"), ("SAME", "unroll4", "12"), ("SLOWER", "plain", "10"),
+                                   ("SLOWER", "plain", "12")], said
 
 
 def test_one_sample_a_side_is_said_to_be_too_few(reductio):
-    one = [FAST, SLOW, "--sizes", "2^12", "--max-samples", "1"]
-    out = reductio("compare", *one).ok()
+    single = [FAST, SLOW, "--sizes", "2^12", "--max-samples", "1"]
+    out = reductio("compare", *single).ok()
     few = r"too few samples for an interval: 1, it takes 6"
     assert re.search(rf"host/plain:opt=O0 ran \S+ times \(UNDECIDED, {few}\) as fast as host/plain: ", out), out
     assert "There is no interval: too few samples" in out and "1 round on " in out
     assert "holds with" not in out and "[" not in out.replace("[interval]", "")
-    (row,) = reductio("compare", *one, "--csv").rows()
+    (row,) = reductio("compare", *single, "--csv").rows()
     assert row["ratio_low"] == row["ratio_high"] == "" and row["reason"] == few and row["verdict"] == "UNDECIDED"
 
 
 def test_until_decided_ends_at_the_look_that_decides(reductio):
     until = ["--sizes", "2^8,2^9", "--max-samples", "80", "--until-decided", "--json"]
-    told = json.loads(reductio("compare", FAST, SLOW, *until, "--effect", "1000000000%").ok())
-    assert told["looks"] == 3 and {r["n_contexts"] for r in told["rows"]} == {20}  # all the same, whatever was measured
-    told = json.loads(reductio("compare", FAST, FAST, *until, "--effect", "0.00000001%").ok())
-    contexts = {r["n_contexts"] for r in told["rows"]}
+    report = json.loads(reductio("compare", FAST, SLOW, *until, "--effect", "1000000000%").ok())
+    assert report["looks"] == 3 and {r["n_contexts"] for r in report["rows"]} == {20}  # all the same, whatever was measured
+    report = json.loads(reductio("compare", FAST, FAST, *until, "--effect", "0.00000001%").ok())
+    contexts = {r["n_contexts"] for r in report["rows"]}
     # any machine: nothing is so much the same, and what is decided all the same ends it
-    assert contexts == {80} or (contexts <= {20, 40} and all(r["verdict"] != "UNDECIDED" for r in told["rows"]))
+    assert contexts == {80} or (contexts <= {20, 40} and all(r["verdict"] != "UNDECIDED" for r in report["rows"]))
     reductio("compare", FAST, *until[:4], "--save-baseline", "x").ok()
-    told = json.loads(reductio("compare", FAST, *until, "--baseline", "x", "--effect", "1000000000%").ok())
-    assert {r["n_contexts"] for r in told["rows"]} == {20}
+    report = json.loads(reductio("compare", FAST, *until, "--baseline", "x", "--effect", "1000000000%").ok())
+    assert {r["n_contexts"] for r in report["rows"]} == {20}
     said = reductio("compare", FAST, *until[:-1], "--baseline", "x", "--effect", "1000000000%").ok()
     assert "whichever of 3 looks was the last, with 95 % confidence" in said
 
@@ -189,8 +189,8 @@ def test_fail_if_slower_says_the_least_effect_that_is_decided(reductio, stored):
     assert reductio("compare", *stored, "--fail-if-slower", "--effect", f"{effect}%").code == 0
     # any machine: likewise
     assert reductio("compare", *stored, "--fail-if-slower", "--effect", f"{float(effect) * 0.97}%").code == 4
-    told = json.loads(reductio("compare", *stored, "--json").ok())
-    assert math.isclose(told["least_effect"], float(effect) / 100)  # any machine: likewise
+    report = json.loads(reductio("compare", *stored, "--json").ok())
+    assert math.isclose(report["least_effect"], float(effect) / 100)  # any machine: likewise
 
 
 def test_exit_codes_of_fail_if_slower(reductio, planted):
@@ -352,14 +352,14 @@ def least_of(*folders):
 
 
 def test_committed_folders_are_compared_with_each_other_and_each_with_itself(reductio):
-    pairs = [(one, other, least_of(one, other)) for i, one in enumerate(COMMITTED) for other in COMMITTED[i:]]
-    compared = [(one, other, experiment) for one, other, experiment in pairs if experiment]
-    assert len(COMMITTED) >= 2 and {one for one, other, _ in compared if one == other} == set(COMMITTED)
-    assert any(one != other for one, other, _ in compared)
-    for one, other, experiment in compared:
-        rows = reductio("compare", one, other, "--common", "--experiment", experiment, "--csv").rows()
-        assert rows, (one, other, experiment)
-        if one == other:
+    pairs = [(first, other, least_of(first, other)) for i, first in enumerate(COMMITTED) for other in COMMITTED[i:]]
+    compared = [(first, other, experiment) for first, other, experiment in pairs if experiment]
+    assert len(COMMITTED) >= 2 and {first for first, other, _ in compared if first == other} == set(COMMITTED)
+    assert any(first != other for first, other, _ in compared)
+    for first, other, experiment in compared:
+        rows = reductio("compare", first, other, "--common", "--experiment", experiment, "--csv").rows()
+        assert rows, (first, other, experiment)
+        if first == other:
             # any machine: these are committed
             assert all(float(r["ratio"]) == 1 for r in rows if r["ratio"])
 
@@ -443,11 +443,11 @@ def test_the_folders_that_out_named_will_do(reductio, tmp_path, stored):
     stored[0].rename(tmp_path / "a" / "other-machine")
     rewrite(tmp_path / "a" / "other-machine", lambda rows: [{**r, "machine": "other-machine"} for r in rows])
     assert "different machines: " in reductio("compare", "a", "b").ok()
-    told = json.loads(reductio("compare", "a", "b", "--json").ok())["origins"]
-    assert [o["source"] for o in told] == ["a", "b"] and "runs" not in told[0]["machine"]
-    assert all(o["runs"][0]["experiment"] == "cpu" and o["runs"][0]["machine_id"] for o in told)
+    origins = json.loads(reductio("compare", "a", "b", "--json").ok())["origins"]
+    assert [o["source"] for o in origins] == ["a", "b"] and "runs" not in origins[0]["machine"]
+    assert all(o["runs"][0]["experiment"] == "cpu" and o["runs"][0]["machine_id"] for o in origins)
     live = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())["origins"]
-    assert list(live[0]["runs"][0]) == list(told[0]["runs"][0])
+    assert list(live[0]["runs"][0]) == list(origins[0]["runs"][0])
     (tmp_path / "b" / "third").mkdir()
     (tmp_path / "b" / "third" / "machine.json").write_text("{}")
     assert "2 machines" in reductio("compare", "a", "b").error(1)
@@ -537,9 +537,9 @@ def test_missing_samples_are_counted(reductio, stored):
 def test_fits_whose_samples_are_gone_are_not_overwritten(reductio, stored):
     folder = stored[0]
     (folder / "other.csv").write_text((folder / "cpu.csv").read_text())
-    told = json.loads((folder / "machine.json").read_text())
-    told["runs"].append(told["runs"][0] | {"experiment": "other"})
-    (folder / "machine.json").write_text(json.dumps(told))
+    machine = json.loads((folder / "machine.json").read_text())
+    machine["runs"].append(machine["runs"][0] | {"experiment": "other"})
+    (folder / "machine.json").write_text(json.dumps(machine))
     done = reductio("models", folder)
     assert f"note: {folder} has no raw samples of other, whose rows are left out" in done.err
     (folder / "models.csv").write_text("of samples that are gone\n")
@@ -677,18 +677,18 @@ def test_where_nothing_could_be_compared_no_interval_is_spoken_of(reductio):
 def test_selftest_reports_rate_and_planted_effects(reductio):
     done = reductio("selftest", "--device", "cpu", "--quick", "--sizes", "2^13", "--json", "--order-seed", 9)
     assert done.code in (0, 1), done.err  # a busy machine may hide 2 %, and the program then says so
-    told = json.loads(done.out)
-    assert told["variant"] == "host/plain" and told["device"] == "cpu" and told["order_seed"] == 9
-    (itself,) = told["with_itself"]
+    report = json.loads(done.out)
+    assert report["variant"] == "host/plain" and report["device"] == "cpu" and report["order_seed"] == 9
+    (itself,) = report["with_itself"]
     assert itself["n"] == 8192 and itself["time_s"] > 0
     too_many = False
     for kind in ("together", "apart"):
-        assert told[kind]["comparisons"] == itself[kind]["comparisons"] == 10
-        low, high = told[kind]["false_positive_rate_interval"]
-        assert 0 <= low <= told[kind]["false_positives"] / 10 <= high <= 1
+        assert report[kind]["comparisons"] == itself[kind]["comparisons"] == 10
+        low, high = report[kind]["false_positive_rate_interval"]
+        assert 0 <= low <= report[kind]["false_positives"] / 10 <= high <= 1
         too_many = too_many or low > 0.05
-    assert [p["effect"] for p in told["planted"]] == [0, 0.05, 0.10]
-    for p in told["planted"]:
+    assert [p["effect"] for p in report["planted"]] == [0, 0.05, 0.10]
+    for p in report["planted"]:
         assert p["interval"][0] <= p["ratio"] <= p["interval"][1]  # any machine: an interval about its value
         assert (p["planted_s"] > 0) == (p["effect"] > 0)  # any machine: what was chosen, told twice
         low, high = p["rest_interval"]  # the program allows for what it does not know of the planted effect: below 2 %
@@ -699,12 +699,12 @@ def test_selftest_reports_rate_and_planted_effects(reductio):
         assert p["found"] == (all(right) and p["covered"])  # any machine: the same verdicts, told twice
         assert not p["too_small_beside_other"] or (right[0] and p["verdict_beside_other"] == "UNDECIDED" and
                                                    p["effect"] == 0.05)  # any machine: likewise
-    failed = too_many or not all(p["found"] or p["too_small_beside_other"] for p in told["planted"])
+    failed = too_many or not all(p["found"] or p["too_small_beside_other"] for p in report["planted"])
     assert done.code == int(failed) and ("selftest failed" in done.err) == failed
     assert not failed or too_many or done.err.rstrip().endswith(
         ("the clock's resolution is too coarse for calls this short, give larger --sizes", "is the machine busy?"))
     assert {"end_to_end_resolution_s", "end_to_end_launch_floor_s", "spin_200us_s", "cold_clean_to_warm",
-            "cold_dirty_to_warm"} == set(told["figures"])
+            "cold_dirty_to_warm"} == set(report["figures"])
 
 
 def test_selftest_in_words(reductio):

@@ -30,10 +30,10 @@ def plant_times(folder):
 def folder(reductio, tmp_path):
     reductio("run", "cpu", "--variants", "^host/(plain|unroll4)$", "--types", "i32", "--sizes", "2^10:2^16", "--set",
              "opt=O2", "--out", "there", "--quiet").ok()
-    found = list(tmp_path.rglob("cpu.csv"))
-    assert len(found) == 1
-    plant_times(found[0].parent)
-    return found[0].parent
+    files = list(tmp_path.rglob("cpu.csv"))
+    assert len(files) == 1
+    plant_times(files[0].parent)
+    return files[0].parent
 
 
 def test_writes_models_beside_the_rows_and_prints_the_same(reductio, folder):
@@ -59,16 +59,16 @@ def test_a_compressed_table_stays_one(reductio, folder):
 
 
 def test_a_long_table_shows_a_page(reductio, folder):
-    told = json.loads((folder / "machine.json").read_text())
+    machine = json.loads((folder / "machine.json").read_text())
     for i in range(30):  # as many experiments, of the same rows
-        told["runs"].append(told["runs"][0] | {"experiment": f"copy-{i}"})
+        machine["runs"].append(machine["runs"][0] | {"experiment": f"copy-{i}"})
         with (folder / "cpu.csv").open(newline="") as file, (folder / f"copy-{i}.csv").open("w", newline="") as copy:
             rows = csv.DictReader(file)
             out = csv.DictWriter(copy, rows.fieldnames, lineterminator="\n")
             out.writeheader()
             out.writerows(row | {"experiment": f"copy-{i}"} for row in rows)
         (folder / f"copy-{i}.samples.csv.gz").write_bytes((folder / "cpu.samples.csv.gz").read_bytes())
-    (folder / "machine.json").write_text(json.dumps(told))
+    (folder / "machine.json").write_text(json.dumps(machine))
     page = reductio("models", folder).ok()
     assert "62 models in " in page and "--all prints all models" in page and len(page.splitlines()) < 12
     assert len(reductio("models", folder, "--all").ok().splitlines()) > 62
@@ -91,8 +91,8 @@ def test_says_how_many_fit(reductio, folder):
     assert "host/unroll4" in out and "of raw" not in out
     *_, where, last = out.splitlines()
     assert where == f"2 models in {folder / 'models.csv'}"
-    found = re.fullmatch(r"(\d) fit within 5 %, (\d) do not fit, 0 have too few sizes; 0 series have too few for any model", last)
-    assert found and int(found[1]) + int(found[2]) == 2, last
+    counts = re.fullmatch(r"(\d) fit within 5 %, (\d) do not fit, 0 have too few sizes; 0 series have too few for any model", last)
+    assert counts and int(counts[1]) + int(counts[2]) == 2, last
     *_, narrow = reductio("models", folder, COLUMNS="100").ok().splitlines()
     assert narrow == last, "scripts show the last line as what was done, and the path may be long"
     assert reductio("models", folder, "--quiet").ok() == ""

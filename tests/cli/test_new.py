@@ -121,8 +121,8 @@ def built(project):
     forgiven = [word for word in own[0] if word.startswith("-Wno-error=")]
     assert forgiven and not any(word in kernel["words"] for word in forgiven)
     apart = ("sum_all", "block_sum", "registered", "warp_sum", "ported")
-    one = together(build / "new.cu", [*new, *ported], apart=apart)
-    warnings = compile_like({**kernel, "words": kernel["words"] + forgiven}, one, build / "new.o")
+    joined = together(build / "new.cu", [*new, *ported], apart=apart)
+    warnings = compile_like({**kernel, "words": kernel["words"] + forgiven}, joined, build / "new.o")
     assert {line.split(":")[0] for line in warnings.splitlines() if "warning: " in line} == {str(wrong)}
     compile_like(loop, loops, build / "loops.o")
     objects = [build / "new.o", build / "loops.o"]
@@ -150,19 +150,19 @@ def with_cuda(build):
 
 def compiled_as(build, source, target):
     """How a build compiles a source file for a target: where, by which words, and into which object."""
-    found = compilations(build, source, target)
-    assert len(found) == 1, f"{source} is compiled {len(found)} times for {target}"
-    return launched(build, found[0]) if target == "reductio_kernels_sim" else found[0]
+    hows = compilations(build, source, target)
+    assert len(hows) == 1, f"{source} is compiled {len(hows)} times for {target}"
+    return launched(build, hows[0]) if target == "reductio_kernels_sim" else hows[0]
 
 
 def compilations(build, source, target):
-    found = []
+    hows = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         out = words[words.index("-o") + 1]
         if entry["file"] == str(source) and f"{target}.dir" in out:
-            found.append({"folder": entry["directory"], "words": words, "source": entry["file"], "object": out})
-    return found
+            hows.append({"folder": entry["directory"], "words": words, "source": entry["file"], "object": out})
+    return hows
 
 
 def launched(build, how):
@@ -240,10 +240,10 @@ def test_the_race_of_a_missing_barrier_is_found(built, tmp_path):
     assert "ported/hurried" in done.error(2)
     assert "race" in done.out and "in kernel hurried," in done.out
     # What is alike is told once: a race at one line, whichever case found it.
-    (told,) = json.loads(call("verify", "--variants", "^ported/hurried$", "--device", "sim", "--tier", "quick", "--json",
+    (race,) = json.loads(call("verify", "--variants", "^ported/hurried$", "--device", "sim", "--tier", "quick", "--json",
                               binary=built, cwd=tmp_path).out)["verified"]
-    lines = {re.search(r"(race|unwritten memory) in kernel .*?, (\S+\.cu:\d+:\d+): ", f["why"]).groups() for f in told["failures"]}
-    assert len(told["failures"]) == 20 > len(lines)
+    lines = {re.search(r"(race|unwritten memory) in kernel .*?, (\S+\.cu:\d+:\d+): ", f["why"]).groups() for f in race["failures"]}
+    assert len(race["failures"]) == 20 > len(lines)
     assert done.out.count("again: ") == len(lines)
     alike = [int(n) for n in re.findall(r"\.\.\. and (\d+) more cases? alike", done.out)]
     assert sum(alike) + len(lines) == 20
@@ -263,12 +263,12 @@ def test_what_is_cuda_only_is_refused_simulated_and_says_why(built, tmp_path):
     listed = next(line for line in call("list", binary=built).ok().splitlines() if line.startswith("ported/streamed"))
     assert listed.split()[1] == "cuda"  # and not "sim, cuda"
     assert "loads by inline PTX" in call("info", "ported/streamed", binary=built).ok()
-    told = json.loads(call("info", "ported/streamed", "--json", binary=built).ok())
-    assert told["cuda_only"] == "loads by inline PTX" and told["devices"] == ["cuda"]
+    info = json.loads(call("info", "ported/streamed", "--json", binary=built).ok())
+    assert info["cuda_only"] == "loads by inline PTX" and info["devices"] == ["cuda"]
     assert "cuda_only" not in json.loads(call("info", "mine/first", "--json", binary=built).ok())
     verified = json.loads(call("verify", "--variants", "^(ported/streamed|mine/first)$", "--device", "sim", "--tier",
                                "quick", "--json", binary=built, cwd=tmp_path).ok())["verified"]
-    status = {one["variant"]: (one["status"], one["refusals"]) for one in verified}
+    status = {row["variant"]: (row["status"], row["refusals"]) for row in verified}
     assert status == {"mine/first": ("ok", []), "ported/streamed": ("refused", [f"ported/streamed: {why}"])}
     alone = call("verify", "--variants", "^ported/streamed$", "--device", "sim", binary=built, cwd=tmp_path)
     assert why in alone.error(1)
@@ -287,8 +287,8 @@ def test_the_battery_rejects_the_wrong_one_with_exit_code_2(built, tmp_path):
 def test_a_wrong_result_is_a_row_without_times(built, tmp_path):
     done = call("run", "comparison", "--device", "sim", "--variants", "^mine/drops-the-last$", "--types", "i32",
                 "--sizes", "1000", binary=built, cwd=tmp_path)
-    note, told = done.err.splitlines()
-    assert done.code == 2 and "the simulated device keeps no time" in note and "mine/drops-the-last" in told
+    note, error = done.err.splitlines()
+    assert done.code == 2 and "the simulated device keeps no time" in note and "mine/drops-the-last" in error
     rows = list(csv.DictReader(next(tmp_path.rglob("comparison.csv")).open(newline="")))
     assert rows and all(r["status"] == "wrong" and r["reason"] and not r["time_median_s"] for r in rows)
 

@@ -36,8 +36,8 @@ def test_lines_against_n_on_the_terminal(reductio, tmp_path):
     assert sum("A" in line[10:] for line in lines[2:23]) >= 5, "the line of the fastest"
     assert max(map(len, reductio("plot", folder, COLUMNS="60").ok().splitlines())) <= 60
     for chart in ("99", "0", "x"):
-        told = reductio("plot", folder, "--chart", chart).error()
-        assert f"--chart: give a number from 1 to 9, not '{chart}'" in told
+        error = reductio("plot", folder, "--chart", chart).error()
+        assert f"--chart: give a number from 1 to 9, not '{chart}'" in error
 
 
 def test_bars_of_one_size(reductio):
@@ -62,11 +62,11 @@ def test_a_figure_by_the_projects_own_python(reductio, tmp_path):
 def test_a_full_disk_is_one_line_with_the_file(reductio, tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "x.png").symlink_to("/dev/full")
-    told = reductio("plot", CPU, "--types", "f32", "--out", tmp_path / "x.png", cwd=SOURCE).error(code=1)
-    assert f"cannot write {tmp_path}/x.png: No space left on device" in told
+    error = reductio("plot", CPU, "--types", "f32", "--out", tmp_path / "x.png", cwd=SOURCE).error(code=1)
+    assert f"cannot write {tmp_path}/x.png: No space left on device" in error
 
 
-@pytest.mark.parametrize("arguments, told", [
+@pytest.mark.parametrize("arguments, message", [
     ([], "there is none in out/results"),
     (["empty"], "is empty a results folder?"),
     (["timeless"], "timeless holds 813 rows without a time; the first says: too slow"),
@@ -77,27 +77,27 @@ def test_a_full_disk_is_one_line_with_the_file(reductio, tmp_path):
     (["timeless", "--out", "nowhere/x.png"], "cannot write 'nowhere/x.png': No such file or directory; give --out a file"),
     (["timeless", "--out", "a.png"], "cannot write 'a.png': Is a directory; give --out a file"),
 ])
-def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, told):
+def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, message):
     for folder in ("empty", "a.png"):
         (tmp_path / folder).mkdir()
     if "timeless" in arguments:
         with_rows(tmp_path / "timeless", lambda row: row | {"status": "refused", "reason": "too slow", "time_median_s": ""})
-    assert told in reductio("plot", *arguments).error()
+    assert message in reductio("plot", *arguments).error()
 
 
-@pytest.mark.parametrize("damage, told", [
+@pytest.mark.parametrize("damage, message", [
     (lambda t: b"\xff\xfe" + t.decode().encode("utf-16-le"), "is UTF-16, as some editors save; save it as UTF-8"),
     (lambda t: t.split(b"\n", 1)[1], "has no header: its first line names no column, as schema_version does"),
     (lambda t: t.replace(b",sum,", b",s\0um,", 1), "cpu.csv:2:89: a NUL byte; mend that line, or run the experiment"),
     (lambda t: t.replace(b",sum,", b',s"um,', 1), "cpu.csv:2:89: a quotation mark that does not belong there; mend"),
 ])
-def test_what_an_editor_did_to_a_file_is_told(reductio, tmp_path, damage, told):
+def test_what_an_editor_did_to_a_file_is_told(reductio, tmp_path, damage, message):
     rows = with_rows(tmp_path / "there", lambda row: row) / "cpu.csv"
     text = rows.read_bytes()
     rows.write_bytes(b"\xef\xbb\xbf" + text)  # a byte-order mark does no harm
     assert "cpu: sum" in reductio("plot", "there", "--experiment", "cpu").ok()
     rows.write_bytes(damage(text))
-    assert told in reductio("plot", "there").error()
+    assert message in reductio("plot", "there").error()
 
 
 def test_comparing_folders_needs_no_variant_of_this_program(reductio):

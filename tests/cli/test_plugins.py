@@ -109,9 +109,9 @@ def test_what_a_failure_prints_loads_the_plugin_again(reductio, tmp_path):
     library(tmp_path, "-DENQUEUE=wrong", "-Dwrong=(const char*(*)(const reductio_problem*,void*,void*,void*,void*))prepare_wrong",
             source=with_line(tmp_path, "static const char* prepare_wrong(const reductio_problem* p, void* a, void* b, void* c, void* d)"
                                        "{ (void)p; (void)a; (void)b; *(float*)c = 1; (void)d; return 0; }"))
-    told = reductio("verify", "--variants", "./mine.so", "--tier", "quick", COLUMNS="2000")
-    assert told.code == 2
-    again = re.search(r"again: \S+ (verify --plugin \./mine\.so .*)", told.out)[1]
+    failed = reductio("verify", "--variants", "./mine.so", "--tier", "quick", COLUMNS="2000")
+    assert failed.code == 2
+    again = re.search(r"again: \S+ (verify --plugin \./mine\.so .*)", failed.out)[1]
     assert reductio(*[word.strip("'") for word in again.split()]).code == 2
 
 
@@ -145,8 +145,8 @@ def with_line(folder: Path, line: str) -> Path:
 
 def test_a_table_by_hand_with_settings_passes_the_battery(reductio, tmp_path):
     library(tmp_path)
-    told = reductio("verify", "--variants", "./mine.so").ok()
-    assert "refused: table/sum: takes one element at least" in told
+    printed = reductio("verify", "--variants", "./mine.so").ok()
+    assert "refused: table/sum: takes one element at least" in printed
     info = reductio("info", "./mine.so").ok()
     assert "the same bits for one n" in info and "1, 2, 4 (default 2)" in info
 
@@ -203,21 +203,21 @@ def test_an_id_that_ends_as_a_file_is_a_variant(reductio, tmp_path, mine):
 
 def test_settings_behind_a_file(reductio, tmp_path):
     library(tmp_path)
-    told = reductio("compare", "./mine.so:step=1", "./mine.so:step=4", "--sizes", "1000", "--contexts", "6", "--csv")
-    assert [r["settings"] for r in told.rows()] == ["step=4"]
+    compared = reductio("compare", "./mine.so:step=1", "./mine.so:step=4", "--sizes", "1000", "--contexts", "6", "--csv")
+    assert [r["settings"] for r in compared.rows()] == ["step=4"]
     for command in ["info", "verify --variants"]:
         assert "only compare takes settings behind a file" in reductio(*command.split(), "./mine.so:step=1").error()
 
 
 def test_one_that_has_several_variants_is_named_with_one(reductio):
-    told = reductio("info", FIXTURES / "cheats.cpp").err.splitlines()[-1]
-    assert "variants; name one: info --plugin" in told and "cheat/honest" in told
+    error = reductio("info", FIXTURES / "cheats.cpp").err.splitlines()[-1]
+    assert "variants; name one: info --plugin" in error and "cheat/honest" in error
 
 
 def test_ids_of_two_plugins_may_not_be_alike(reductio, tmp_path, mine):
     shutil.copy(mine, tmp_path / "other.c")
-    told = reductio("list", "--plugin", "mine.c", "--plugin", "other.c").err.splitlines()[-1]
-    assert "plug-in 'other.c' has a variant 'mine/plain', which is there already, from 'mine.c'; rename it" in told
+    error = reductio("list", "--plugin", "mine.c", "--plugin", "other.c").err.splitlines()[-1]
+    assert "plug-in 'other.c' has a variant 'mine/plain', which is there already, from 'mine.c'; rename it" in error
 
 
 # ---- compiling ----
@@ -261,9 +261,9 @@ def test_changes_are_seen_in_folders_of_any_name(name, reductio, tmp_path):
 def test_the_compilers_errors_are_shown(begin, reductio, tmp_path):
     (tmp_path / "bad.cpp").write_text("int f() { return undeclared; }\n")
     program, *before = [*begin, BIN]
-    told = reductio(*before, "list", "./bad.cpp", binary=program)
-    assert told.code == 1 and "undeclared" in told.err
-    assert re.search(r"cannot compile '\./bad\.cpp': \S+ ended with exit code 1, and says why above$", told.err.strip())
+    failed = reductio(*before, "list", "./bad.cpp", binary=program)
+    assert failed.code == 1 and "undeclared" in failed.err
+    assert re.search(r"cannot compile '\./bad\.cpp': \S+ ended with exit code 1, and says why above$", failed.err.strip())
 
 
 def test_a_compiler_that_is_not_there(reductio, tmp_path, mine):
@@ -276,8 +276,8 @@ def test_a_compiler_that_is_not_there(reductio, tmp_path, mine):
 
 
 def test_a_compiler_of_several_words(reductio, mine):
-    told = reductio("list", "./mine.c", CC="env LC_ALL=C cc -DREDUCTIO_TEST")
-    assert "mine/plain" in told.out and "/env LC_ALL=C cc -DREDUCTIO_TEST -O3" in told.err
+    listed = reductio("list", "./mine.c", CC="env LC_ALL=C cc -DREDUCTIO_TEST")
+    assert "mine/plain" in listed.out and "/env LC_ALL=C cc -DREDUCTIO_TEST -O3" in listed.err
     assert "compiling: " not in reductio("list", "./mine.c", CC="env LC_ALL=C cc -DREDUCTIO_TEST").err
     assert "compiling: " in reductio("list", "./mine.c", CC="env LC_ALL=C cc -DREDUCTIO_OTHER").err
 
@@ -308,8 +308,8 @@ def test_the_pages_kernel_of_the_gpu(reductio, tmp_path):
     """Whose block size is to be given here."""
     assert listing("cuda").count("528, 256, 0") == 1
     (tmp_path / "mine.cu").write_text(listing("cuda").replace("528, 256, 0", "528, BLOCK, 0"))
-    told = reductio("list", "./mine.cu")
-    assert told.code == 1 and "BLOCK" in told.err  # nvcc's own words
+    failed = reductio("list", "./mine.cu")
+    assert failed.code == 1 and "BLOCK" in failed.err  # nvcc's own words
     flags = "--nvcc-flags=-DBLOCK=256 -arch=compute_90"
     listed = reductio("list", "./mine.cu", flags, "--csv")
     assert [(r["variant"], r["devices"]) for r in listed.rows()] == [("mine/loaded", "cuda")]
@@ -347,8 +347,8 @@ ON_GPU = {
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
 def test_cheats_on_a_gpu(reductio):
     skip_without_gpu()
-    told = reductio("verify", "--variants", FIXTURES / "gpu_cheats.cu", "--device", "cuda", "--tier", "quick", "--json")
-    judged = {v["variant"]: v for v in json.loads(told.out)["verified"]}
+    verified = reductio("verify", "--variants", FIXTURES / "gpu_cheats.cu", "--device", "cuda", "--tier", "quick", "--json")
+    judged = {v["variant"]: v for v in json.loads(verified.out)["verified"]}
     assert set(judged) == {f"gpu/{v}" for v in [*ON_GPU, "honest", "in-graph"]}
     assert judged["gpu/honest"]["status"] == judged["gpu/in-graph"]["status"] == "ok", "of single calls"
     for cheat, why in ON_GPU.items():
@@ -371,8 +371,8 @@ def test_who_skips_work_inside_a_graph_is_wrong_and_who_does_not_is_timed(reduct
 def test_cub_built_in_and_in_a_plugin_take_as_long(reductio, tmp_path):
     skip_without_gpu()
     (tmp_path / "cub.cu").write_text(CUB)
-    told = reductio("compare", "cub/sum", "./cub.cu", "--device", "cuda", "--sizes", "2^22,2^26", "--effect", "2%", "--csv")
-    assert [r["verdict"] for r in told.rows()] == ["SAME", "SAME"]
+    compared = reductio("compare", "cub/sum", "./cub.cu", "--device", "cuda", "--sizes", "2^22,2^26", "--effect", "2%", "--csv")
+    assert [r["verdict"] for r in compared.rows()] == ["SAME", "SAME"]
 
 
 # ---- those that cheat ----
@@ -401,28 +401,28 @@ PASS = ["honest", "inside-workspace", "refuses"]
 @pytest.fixture(scope="session")
 def judged(cache) -> dict[str, dict]:
     """Of all at once, each of which costs the others nothing."""
-    told = call("verify", "--variants", FIXTURES / "cheats.cpp", "--patience", "1", "--json", XDG_CACHE_HOME=str(cache))
-    assert told.code == 2, told.err
-    return {v["variant"]: v for v in json.loads(told.out)["verified"]}
+    verified = call("verify", "--variants", FIXTURES / "cheats.cpp", "--patience", "1", "--json", XDG_CACHE_HOME=str(cache))
+    assert verified.code == 2, verified.err
+    return {v["variant"]: v for v in json.loads(verified.out)["verified"]}
 
 
 @pytest.mark.parametrize("cheat", CAUGHT)
 def test_a_cheat_is_named(cheat, judged):
-    of = judged[f"cheat/{cheat}"]
-    assert of["status"] == "failed"
-    assert any(re.search(CAUGHT[cheat], f["why"]) for f in of["failures"]), [f["why"] for f in of["failures"]]
+    verdict = judged[f"cheat/{cheat}"]
+    assert verdict["status"] == "failed"
+    assert any(re.search(CAUGHT[cheat], f["why"]) for f in verdict["failures"]), [f["why"] for f in verdict["failures"]]
 
 
 def test_others_are_not_blamed(judged):
-    assert [v for v, of in judged.items() if of["status"] == "ok"] == sorted(f"cheat/{v}" for v in PASS)
+    assert [v for v, verdict in judged.items() if verdict["status"] == "ok"] == sorted(f"cheat/{v}" for v in PASS)
     assert set(judged) == {f"cheat/{v}" for v in [*CAUGHT, *PASS]}
 
 
 @pytest.mark.parametrize("cheat", ["by-n", "by-address", "by-content"])
 def test_a_cheat_is_not_compared(cheat, reductio):
-    told = reductio("compare", "--plugin", FIXTURES / "cheats.cpp", "host/plain", f"cheat/{cheat}", "--sizes", "2^16",
-                    "--contexts", "6")
-    assert told.code == 2 and f"cheat/{cheat} gave a wrong result" in told.err
+    compared = reductio("compare", "--plugin", FIXTURES / "cheats.cpp", "host/plain", f"cheat/{cheat}", "--sizes", "2^16",
+                        "--contexts", "6")
+    assert compared.code == 2 and f"cheat/{cheat} gave a wrong result" in compared.err
 
 
 def off_by_one_percent(mine: Path) -> None:
@@ -432,11 +432,11 @@ def off_by_one_percent(mine: Path) -> None:
 
 def test_one_that_is_a_little_wrong_is_not_compared(reductio, mine):
     off_by_one_percent(mine)
-    told = reductio("compare", "host/plain", "./mine.c", "--sizes", "2^20")
-    assert told.code == 2
+    compared = reductio("compare", "host/plain", "./mine.c", "--sizes", "2^20")
+    assert compared.code == 2
     assert re.fullmatch(r"reductio: mine/plain gave a wrong result: got \S+, want \S+ exactly, of data whose sum is exact in any order "
-                        r"of adding; 'reductio verify' tells more", told.err.splitlines()[-1])
-    assert "FASTER" not in told.out and "SLOWER" not in told.out and "SAME" not in told.out
+                        r"of adding; 'reductio verify' tells more", compared.err.splitlines()[-1])
+    assert "FASTER" not in compared.out and "SLOWER" not in compared.out and "SAME" not in compared.out
 
 
 def test_a_comparison_of_nothing_ends_at_once(reductio, tmp_path, mine):
@@ -450,10 +450,10 @@ def test_a_comparison_of_nothing_ends_at_once(reductio, tmp_path, mine):
 
 def test_one_that_is_a_little_wrong_costs_its_own_rows(reductio, mine):
     off_by_one_percent(mine)
-    told = reductio("run", "cpu", "--quick", "--plugin", "mine.c", "--variants", "^(host|mine)/plain$", "--types", "f32", "--sizes", "2^20",
+    done = reductio("run", "cpu", "--quick", "--plugin", "mine.c", "--variants", "^(host|mine)/plain$", "--types", "f32", "--sizes", "2^20",
                     "--csv")
-    assert told.code == 2, told.err
-    rows = {r["variant"]: r for r in csv.DictReader(told.out.splitlines())}
+    assert done.code == 2, done.err
+    rows = {r["variant"]: r for r in csv.DictReader(done.out.splitlines())}
     assert [rows[v]["status"] for v in ("host/plain", "mine/plain")] == ["ok", "wrong"] and not rows["mine/plain"]["time_median_s"]
     assert "of data whose sum is exact in any order" in rows["mine/plain"]["reason"]
 
@@ -461,10 +461,10 @@ def test_one_that_is_a_little_wrong_costs_its_own_rows(reductio, mine):
 @pytest.mark.parametrize("cheat, end", [
     ("crashes", "SIGSEGV (Segmentation fault)"), ("ends-the-process", "exit(0)"), ("throws", "SIGABRT (Aborted)")])
 def test_one_that_ends_its_process_costs_its_own_rows(cheat, end, reductio):
-    told = reductio("run", "cpu", "--quick", "--plugin", FIXTURES / "cheats.cpp", "--variants",
+    done = reductio("run", "cpu", "--quick", "--plugin", FIXTURES / "cheats.cpp", "--variants",
                     f"^(host/plain|cheat/{cheat})$", "--types", "f32", "--sizes", "2^10", "--csv")
-    assert told.code == 1, told.err
-    rows = {r["variant"]: (r["status"], r["reason"]) for r in csv.DictReader(told.out.splitlines())}
+    assert done.code == 1, done.err
+    rows = {r["variant"]: (r["status"], r["reason"]) for r in csv.DictReader(done.out.splitlines())}
     assert rows.pop(f"cheat/{cheat}") == ("failed", f"its process was ended by {end}")
     assert [(v, status) for v, (status, _) in rows.items()] == [("host/plain", "ok")]
 

@@ -61,15 +61,15 @@ REFUSED = {
 
 
 @needs_library
-@pytest.mark.parametrize("spoil, told", REFUSED.values(), ids=REFUSED)
-def test_it_refuses_what_other_commands_refuse(reductio, tmp_path, spoil, told):
+@pytest.mark.parametrize("spoil, message", REFUSED.values(), ids=REFUSED)
+def test_it_refuses_what_other_commands_refuse(reductio, tmp_path, spoil, message):
     shutil.copytree(CPU, tmp_path / "m", ignore=shutil.ignore_patterns("*.gz"))
     spoil(tmp_path / "m")
-    assert told in reductio("plot", tmp_path / "m").error()
-    assert told in reductio("report", tmp_path / "m", "--out", tmp_path / "page.html", cwd=SOURCE).error(code=1)
+    assert message in reductio("plot", tmp_path / "m").error()
+    assert message in reductio("report", tmp_path / "m", "--out", tmp_path / "page.html", cwd=SOURCE).error(code=1)
     assert not (tmp_path / "page.html").exists()
 
 
 def test_a_full_disk_is_one_line_with_the_file(reductio):
-    told = reductio("report", CPU, "--samples", "none", "--out", "/dev/full", cwd=SOURCE).error(code=1)
-    assert "cannot write /dev/full: No space left on device" in told
+    error = reductio("report", CPU, "--samples", "none", "--out", "/dev/full", cwd=SOURCE).error(code=1)
+    assert "cannot write /dev/full: No space left on device" in error

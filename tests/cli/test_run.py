@@ -18,9 +18,9 @@ SMALL = ["run", "cpu", "--variants", "^host/(plain|unroll4)$", "--types", "i32,f
 
 
 def results(folder):
-    found = list(folder.rglob("cpu.csv"))
-    assert len(found) == 1, found
-    return found[0]
+    files = list(folder.rglob("cpu.csv"))
+    assert len(files) == 1, files
+    return files[0]
 
 
 def read(path):
@@ -53,16 +53,16 @@ def test_writes_rows_machine_and_catalog(reductio, tmp_path):
 def test_ends_with_a_count_where_the_rows_are_and_what_to_do_next(reductio, tmp_path):
     """Scripts show the count as what the run did."""
     *_, last, plot, compare = reductio(*SMALL).ok().splitlines()
-    found = re.fullmatch(r"cpu: \d+ measured, in .* -> (out/results/.*)/cpu\.csv", last)
-    assert found, last
-    assert plot == f"next: {BIN} plot {found[1]}"  # the program as it was called
+    ending = re.fullmatch(r"cpu: \d+ measured, in .* -> (out/results/.*)/cpu\.csv", last)
+    assert ending, last
+    assert plot == f"next: {BIN} plot {ending[1]}"  # the program as it was called
     assert compare == f"next: {BIN} compare host/plain host/unroll4"
     assert "next: " not in reductio(*SMALL, "--resume", "--quiet").ok()
-    assert f"reductio: note: reads {found[1]}\n" == reductio("plot").err  # the only folder there is
+    assert f"reductio: note: reads {ending[1]}\n" == reductio("plot").err  # the only folder there is
     other = tmp_path / "out" / "results" / "zz-other"
     other.mkdir()
     (other / "machine.json").write_text("{}")
-    assert f"reductio plot {found[1]} or out/results/zz-other" in reductio("plot").error()
+    assert f"reductio plot {ending[1]} or out/results/zz-other" in reductio("plot").error()
 
 
 def test_what_to_do_next_works_as_it_stands(reductio):
@@ -150,8 +150,8 @@ def test_a_signal_ends_a_run_that_can_be_resumed(reductio, tmp_path, sent):
     out, err = going.communicate(timeout=HANGS_S)
     assert going.returncode == 1
     kept = len(read(results(tmp_path / "there")))
-    told = re.fullmatch(r"reductio: cpu: interrupted; (.*); run it again with --resume to go on", err.splitlines()[-1])[1]
-    assert re.fullmatch(rf"{kept} of \d+ points are kept" if kept else "before .*; nothing is kept", told), told
+    kept_words = re.fullmatch(r"reductio: cpu: interrupted; (.*); run it again with --resume to go on", err.splitlines()[-1])[1]
+    assert re.fullmatch(rf"{kept} of \d+ points are kept" if kept else "before .*; nothing is kept", kept_words), kept_words
     assert reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--set", "opt=O2", "--sizes", "2^16", "--out",
                     "there", "--resume").ok()
 
@@ -163,8 +163,8 @@ def test_every_experiments_file_is_checked_before_the_first_is_measured(reductio
     assert "results exist already" in reductio("run", "levels", "comparison", *sim).error(1)
     assert snapshot(tmp_path) == before
     os.symlink("/no/such/place", tmp_path / "link")
-    told = reductio("run", "comparison", *sim, "--out", "link", "--quiet").error(1)
-    assert "'link' is a link to '/no/such/place', which does not exist; choose another --out" in told
+    error = reductio("run", "comparison", *sim, "--out", "link", "--quiet").error(1)
+    assert "'link' is a link to '/no/such/place', which does not exist; choose another --out" in error
 
 
 def test_the_simulated_device_says_that_it_keeps_no_time(reductio, tmp_path):

@@ -19,11 +19,11 @@ def rows(tmp_path_factory) -> dict[str, list[dict[str, str]]]:
     out = tmp_path_factory.mktemp("studies")
     for n, studies in ((N, [name for name in STUDIES if name not in SMALL]), (2**12, SMALL)):
         call("run", *studies, "--device", "sim", "--sizes", n, "--out", "there", "--quiet", cwd=out).ok()
-    found = {}
+    by_experiment = {}
     for name in STUDIES:
         with next(out.rglob(f"{name}.csv")).open(newline="") as file:
-            found[name] = list(csv.DictReader(file))
-    return found
+            by_experiment[name] = list(csv.DictReader(file))
+    return by_experiment
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -69,9 +69,9 @@ def test_what_contrasts_compare_is_measured(rows):
 
 
 def test_the_ablation_has_both_types(rows):
-    there = {(r["variant"], r["element_type"]) for r in rows["ablation"]}
+    measured = {(r["variant"], r["element_type"]) for r in rows["ablation"]}
     asked = {call for name, _, _, call in calls_of_contrasts() if name.startswith("ablation.both.")}
-    assert len(asked) == 20 and {(call, t) for call in asked for t in ("f32", "i32")} <= there
+    assert len(asked) == 20 and {(call, t) for call in asked for t in ("f32", "i32")} <= measured
 
 
 def test_grids_go_from_one_block_to_a_thread_for_each_element(rows):
@@ -95,10 +95,10 @@ def test_accuracy_tells_errors_of_four_data_sets_and_what_they_are_relative_to(r
 
 
 def test_the_frontier_has_an_error_of_each_sum(rows):
-    found = {(r["variant"], r["operation"], r["element_type"], r["dataset"]): float(r["abs_error"])
-             for r in rows["frontier"]}
-    assert {dataset for *_, dataset in found} == {"random", "spread", "ill-conditioned"}
-    plain, neumaier = (found[f"compensated/{name}", "sum", "f32", "ill-conditioned"] for name in ("plain", "neumaier"))
+    errors = {(r["variant"], r["operation"], r["element_type"], r["dataset"]): float(r["abs_error"])
+              for r in rows["frontier"]}
+    assert {dataset for *_, dataset in errors} == {"random", "spread", "ill-conditioned"}
+    plain, neumaier = (errors[f"compensated/{name}", "sum", "f32", "ill-conditioned"] for name in ("plain", "neumaier"))
     assert neumaier < plain / 1000
 
 

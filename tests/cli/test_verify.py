@@ -20,22 +20,22 @@ def test_reports_agree(reductio, tmp_path):
     assert suites.find("testsuite").get("failures") == "0"
     as_json = json.loads(reductio(*ONE, "--json").ok())["verified"]
     as_csv = reductio(*ONE, "--csv").rows()
-    for one, row in zip(as_json, as_csv, strict=True):
-        assert one["status"] == row["status"] == "ok"
-        assert one["passed"] == int(row["passed"]) > 0
-        assert one["failed"] == 0
-        assert one["variant"] in words
+    for verified, row in zip(as_json, as_csv, strict=True):
+        assert verified["status"] == row["status"] == "ok"
+        assert verified["passed"] == int(row["passed"]) > 0
+        assert verified["failed"] == 0
+        assert verified["variant"] in words
     assert words.splitlines()[-1] == f"{sum(o['passed'] for o in as_json)} passed, 0 failed, " \
                                      f"{sum(o['refused'] for o in as_json)} refused"
 
 
 def test_how_far_it_was_tested_stands_beside_ok(reductio):
-    told = reductio(*ONE).ok()
-    assert re.findall(r"^ok .* passed.*, n to (\S+)  ", told, re.MULTILINE) == ["2^10+1"] * 2
+    printed = reductio(*ONE).ok()
+    assert re.findall(r"^ok .* passed.*, n to (\S+)  ", printed, re.MULTILINE) == ["2^10+1"] * 2
     assert [v["largest_n"] for v in json.loads(reductio(*ONE, "--json").ok())["verified"]] == [1025] * 2
     assert [row["largest_n"] for row in reductio(*ONE, "--csv").rows()] == ["1025"] * 2
     not_tested = "not tested of 2 variants: n beyond 2^31, where an int index overflows"
-    assert told.splitlines()[-2].startswith(not_tested)
+    assert printed.splitlines()[-2].startswith(not_tested)
     assert "not tested" not in reductio("verify", "--variants", "^host/plain$", "--sizes", "1000").ok(), "sizes were named"
 
 
@@ -65,12 +65,12 @@ def test_selection_narrows_the_battery(reductio):
 def test_a_known_fault_is_verified_to_be_one(reductio):
     def verify(*arguments):
         return reductio("verify", "--device", "sim", "--variants", "^twopass/multiple-of-32$", *arguments)
-    told = verify("--tier", "quick").ok()
-    assert "wrong as declared: block=96 is no power of two" in told and "0 failed, 0 refused" in told
-    (one,) = json.loads(verify("--json", "--tier", "quick", "--set", "block=96").ok())["verified"]
-    assert one["passed"] > 0 and len(one["known_faults"]) == 1 and "block=96" in one["known_faults"][0]
-    (one,) = json.loads(verify("--json", "--tier", "quick", "--set", "block=64").ok())["verified"]
-    assert one["passed"] > 100 and one["known_faults"] == []
+    printed = verify("--tier", "quick").ok()
+    assert "wrong as declared: block=96 is no power of two" in printed and "0 failed, 0 refused" in printed
+    (variant,) = json.loads(verify("--json", "--tier", "quick", "--set", "block=96").ok())["verified"]
+    assert variant["passed"] > 0 and len(variant["known_faults"]) == 1 and "block=96" in variant["known_faults"][0]
+    (variant,) = json.loads(verify("--json", "--tier", "quick", "--set", "block=64").ok())["verified"]
+    assert variant["passed"] > 100 and variant["known_faults"] == []
     # Sizes that are named are verified to be right, which these are not.
     assert "the result is wrong: block=96" in verify("--sizes", "1000").error(1)
 
@@ -82,14 +82,14 @@ def test_named_sizes(reductio):
 
 
 def test_one_case_is_run_by_the_command_that_a_failure_prints(reductio):
-    one = ["verify", "--device", "sim", "--variants", "^levels/naive$", "--operations", "sum", "--types", "f32",
-           "--sizes", "1025", "--set", "block=32,finish=atomic,test=bits", "--offset", "1", "--dataset", "random",
-           "--seed", "3", "--order", "reverse", "--check", "repeat"]
-    assert reductio(*one).ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
-    (told,) = json.loads(reductio("verify", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--operations",
-                                  "sum", "--types", "i32", "--sizes", "1000", "--set", "block=96", "--dataset", "exact",
-                                  "--check", "fault", "--json").ok())["verified"]
-    assert told["passed"] == 1 and "block=96" in told["known_faults"][0]
+    command = ["verify", "--device", "sim", "--variants", "^levels/naive$", "--operations", "sum", "--types", "f32",
+               "--sizes", "1025", "--set", "block=32,finish=atomic,test=bits", "--offset", "1", "--dataset", "random",
+               "--seed", "3", "--order", "reverse", "--check", "repeat"]
+    assert reductio(*command).ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
+    (variant,) = json.loads(reductio("verify", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--operations",
+                                     "sum", "--types", "i32", "--sizes", "1000", "--set", "block=96", "--dataset", "exact",
+                                     "--check", "fault", "--json").ok())["verified"]
+    assert variant["passed"] == 1 and "block=96" in variant["known_faults"][0]
     # What is to be checked follows from the data, unless it is named.
     assert reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "7", "--dataset", "infinity",
                     "--types", "f32").ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
@@ -115,26 +115,26 @@ def test_what_fails_and_what_is_refused_stays_within_the_terminal(reductio):
 
 
 def test_wide_data_are_exact_for_squares_too(reductio):
-    told = reductio("verify", "--device", "sim", "--variants", "^twopass/rolled$", "--sizes", "1000", "--types", "f32,f64",
-                    "--dataset", "wide", "--check", "exact").ok()
-    assert told.splitlines()[-1] == "4 passed, 0 failed, 0 refused"
+    printed = reductio("verify", "--device", "sim", "--variants", "^twopass/rolled$", "--sizes", "1000", "--types", "f32,f64",
+                       "--dataset", "wide", "--check", "exact").ok()
+    assert printed.splitlines()[-1] == "4 passed, 0 failed, 0 refused"
 
 
 def test_one_case_of_every_check_is_run_by_its_name(reductio):
     for check in ("repeat", "two-plans", "calls", "many-calls", "settings", "chain", "bias"):
         which = ["--device", "cpu", "--variants", "^host/recursive$"] if check == "settings" else \
                 ["--device", "sim", "--variants", "^twopass/rolled$"]
-        told = reductio("verify", *which, "--operations", "sum", "--types", "f32", "--sizes", "1021", "--dataset", "random",
-                        "--check", check).ok()
-        assert told.splitlines()[-1] == "1 passed, 0 failed, 0 refused", check
+        printed = reductio("verify", *which, "--operations", "sum", "--types", "f32", "--sizes", "1021", "--dataset", "random",
+                           "--check", check).ok()
+        assert printed.splitlines()[-1] == "1 passed, 0 failed, 0 refused", check
 
 
 def test_the_simulated_device_is_like_a_named_gpu(reductio):
     """On which more blocks are resident at once than on its own 6 multiprocessors."""
     cases = ["verify", "--device", "sim", "--variants", "^modern/cooperative$", "--types", "i32", "--set", "grid=100,block=32"]
     for more in (["--sizes", "20000"], ["--tier", "quick"]):
-        told = reductio(*cases, *more, "--like", "nvidia-h200").ok().splitlines()[-1]
-        assert re.fullmatch("[1-9][0-9]* passed, 0 failed, 0 refused", told), told
+        ending = reductio(*cases, *more, "--like", "nvidia-h200").ok().splitlines()[-1]
+        assert re.fullmatch("[1-9][0-9]* passed, 0 failed, 0 refused", ending), ending
         assert "a cooperative launch has all blocks resident at once" in reductio(*cases, *more).error(1)
 
 
@@ -142,8 +142,8 @@ def test_indices_of_32_bits_count_to_a_lowered_limit(reductio):
     case = ["--device", "sim", "--variants", "^multiblock/last-block$", "--types", "i32", "--operations", "sum",
             "--sizes", "30000", "--dataset", "random", "--check", "exact", "--set", "index=i32"]
     assert reductio("verify", *case).ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
-    told = reductio("verify", *case, "--index-limit", "32767").out
-    assert "an index of type i32 cannot count to " in told  # the last step ends beyond
+    printed = reductio("verify", *case, "--index-limit", "32767").out
+    assert "an index of type i32 cannot count to " in printed  # the last step ends beyond
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -32,13 +32,13 @@ def functions(program):
 
 def with_hooks(disassembly):
     """The addresses of the functions that call a hook."""
-    found, at = set(), 0
+    hooked, at = set(), 0
     for line in disassembly:
         if start := re.match(r"([0-9a-f]+) <", line):
             at = int(start[1], 16)
         elif HOOK.search(line):
-            found.add(at)
-    return found
+            hooked.add(at)
+    return hooked
 
 
 def test_the_linked_program_has_hooks_in_kernel_files_alone():

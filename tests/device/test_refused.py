@@ -74,5 +74,5 @@ def test_what_is_not_carried_is_one_error_that_says_what_to_write(tmp_path):
     for _, message in REFUSED:
         assert sum(message in error for error in errors) == sum(message == m for _, m in REFUSED), done.stderr
     assert all(any(message in error for _, message in REFUSED) for error in errors), done.stderr
-    told = [name for name, _ in kernels if f"{name}.cu:" in done.stderr]
-    assert told == [f"refused{k}" for k in range(len(REFUSED))], done.stderr
+    refused = [name for name, _ in kernels if f"{name}.cu:" in done.stderr]
+    assert refused == [f"refused{k}" for k in range(len(REFUSED))], done.stderr

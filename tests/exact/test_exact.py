@@ -193,7 +193,7 @@ def test_threads_change_no_bit():
     many = [None] * 8
     def add_up(i): many[i] = reductio.exact_sum(x)
     running = [threading.Thread(target=add_up, args=(i,)) for i in range(8)]
-    [one.start() for one in running], [one.join() for one in running]
+    [thread.start() for thread in running], [thread.join() for thread in running]
     assert set(many) == {math.fsum(x)}
 
 

@@ -59,19 +59,19 @@ def test_cold_calls_and_graphs_count_alike(tmp_path):
 
 
 def test_a_launch_that_lacks_a_way_of_timing_is_not_chosen(tmp_path):
-    there = folder(tmp_path / "m", TIMES)
+    measured = folder(tmp_path / "m", TIMES)
     lacking = [r for r in rows(TIMES) if not (r["settings"] == CLUSTER and r["timing_mode"] == "graph")]
-    synthetic.write_csv(there / "autotune.csv", lacking)
-    assert {s.best.reading for s in autotune.sizes_of(there, ("f32",))} == {"strided", "tiled"}
+    synthetic.write_csv(measured / "autotune.csv", lacking)
+    assert {s.best.reading for s in autotune.sizes_of(measured, ("f32",))} == {"strided", "tiled"}
 
 
 def test_types_that_share_a_table_share_its_sizes(tmp_path):
     """f64 makes the choice that f32 alone would not."""
-    there = folder(tmp_path / "m", TIMES)
+    measured = folder(tmp_path / "m", TIMES)
     slow = {key: tuple(10 * t for t in both) if key[0] == CLUSTER else both for key, both in TIMES.items()}
-    synthetic.write_csv(there / "autotune.csv", rows(TIMES) + rows(slow, ("f64",)))
-    assert autotune.sizes_of(there, ("f32",))[0].best.reading == "cluster"
-    assert autotune.sizes_of(there, ("f32", "f64"))[0].best.reading == "strided"
+    synthetic.write_csv(measured / "autotune.csv", rows(TIMES) + rows(slow, ("f64",)))
+    assert autotune.sizes_of(measured, ("f32",))[0].best.reading == "cluster"
+    assert autotune.sizes_of(measured, ("f32", "f64"))[0].best.reading == "strided"
 
 
 def test_cubs_policy_is_the_fastest_over_all_sizes(tmp_path, capsys):
@@ -79,14 +79,14 @@ def test_cubs_policy_is_the_fastest_over_all_sizes(tmp_path, capsys):
     us = {("cub/sum", "counts=auto"): {SMALL: 4, LARGE: 40}, ("cub/sum-tuned", "policy=auto"): {SMALL: 4, LARGE: 40},
           ("cub/sum-tuned", "policy=512x16x4"): {SMALL: 5, LARGE: 20},
           ("cub/sum-tuned", "policy=128x8x2"): {SMALL: 2, LARGE: 64, 2**26: 1}}
-    there = folder(tmp_path / "m", TIMES)
-    synthetic.write_csv(there / "autotune.csv", rows(TIMES, ("f32", "f64", "i32")) + [
+    measured = folder(tmp_path / "m", TIMES)
+    synthetic.write_csv(measured / "autotune.csv", rows(TIMES, ("f32", "f64", "i32")) + [
         synthetic.timed(t * 1e-6, experiment="autotune", variant=variant, settings=settings, element_type="f32", n=n)
         for (variant, settings), times in us.items() for n, t in times.items()])
-    gains = autotune.policies(there, "f32")
+    gains = autotune.policies(measured, "f32")
     assert list(gains) == ["512x16x4", "128x8x2", "auto"]
     assert list(gains.values()) == pytest.approx([1.6**0.5, 1.25**0.5, 1])
-    assert autotune.policies(there, "f64") == {}
+    assert autotune.policies(measured, "f64") == {}
     # A program that was built without them has CUB's own and `auto` alone.
     few = {key: times for key, times in us.items() if "x" not in key[1]}
     without = folder(tmp_path / "without", TIMES)
@@ -94,25 +94,25 @@ def test_cubs_policy_is_the_fastest_over_all_sizes(tmp_path, capsys):
         synthetic.timed(t * 1e-6, experiment="autotune", variant=variant, settings=settings, element_type="f32", n=n)
         for (variant, settings), times in few.items() for n, t in times.items()])
     assert autotune.policies(without, "f32") == {}
-    assert autotune.main([str(there)]) == 0
+    assert autotune.main([str(measured)]) == 0
     assert "f32: cub/sum-tuned 512x16x4   1.265 times as fast as cub/sum" in capsys.readouterr().out
 
 
 def test_the_policy_of_cubs_sum_loses_nothing_to_the_fastest_of_the_committed_run():
     """Where that run had all policies; nothing beyond what differs from run to run."""
     source = (SOURCE / "baselines" / "cub_tuned.cu").read_text()
-    chosen = {of: re.search(rf"best{name} = {{(\d+), (\d+), (\d+)}}", source) for of, name in
+    chosen = {element_type: re.search(rf"best{name} = {{(\d+), (\d+), (\d+)}}", source) for element_type, name in
               (("i32", ""), ("f32", "<float>"), ("f64", "<double>"))}
     assert all(chosen.values())
-    for of, found in chosen.items():
-        gains = autotune.policies(SOURCE / "experiments" / "results" / "nvidia-h200", of)
-        lost = max(gains.values()) / gains["x".join(found.groups())] - 1 if gains else 0
-        assert lost <= autotune.SLACK, f"{of}: {lost:.3f}: write the fastest into cub_tuned.cu"
+    for element_type, policy in chosen.items():
+        gains = autotune.policies(SOURCE / "experiments" / "results" / "nvidia-h200", element_type)
+        lost = max(gains.values()) / gains["x".join(policy.groups())] - 1 if gains else 0
+        assert lost <= autotune.SLACK, f"{element_type}: {lost:.3f}: write the fastest into cub_tuned.cu"
 
 
 def test_it_prints_both_tables(tmp_path, capsys):
-    there = folder(tmp_path / "m", TIMES)
-    assert autotune.main([str(there)]) == 0
+    measured = folder(tmp_path / "m", TIMES)
+    assert autotune.main([str(measured)]) == 0
     said = capsys.readouterr().out
     assert said.count("{SIZE_MAX, Reading::tiled, 8, 1, 32 * MiB},") == 2
     assert "inline constexpr LaunchRow one_word_table[] = {\n    {256 * KiB, Reading::cluster, 4, 16},\n" in said

@@ -37,7 +37,7 @@ def x86(name: str, change=lambda text: text) -> list:
 REST = frozenset({37})
 
 
-def told(code, source) -> list[tuple]:
+def loops_told(code, source) -> list[tuple]:
     return [tuple(row.get(c, "") for c in ("loop", "instructions", "loads_per_iteration", "elements_per_load",
                                            "unrolled_by", "shifts", "divisions", "barriers"))
             for row in compiler.rows_of(code, source)]
@@ -72,7 +72,7 @@ BY_HAND = {
 @pytest.mark.parametrize("name", BY_HAND)
 def test_counts_are_those_by_hand(name):
     source, wanted = BY_HAND[name]
-    assert told((sass if name.endswith(".sass") else x86)(name), source) == wanted
+    assert loops_told((sass if name.endswith(".sass") else x86)(name), source) == wanted
 
 
 # A change to the code, and the loop, column and value that it must change to.
@@ -99,11 +99,11 @@ def test_a_planted_change_is_seen(change):
         assert count > 0, "nothing was planted"
         return changed
 
-    def of(alter) -> dict:
+    def counts_of(alter) -> dict:
         code = (sass if name.endswith(".sass") else x86)(name, alter)
         return next(r for r in compiler.rows_of(code, BY_HAND[name][0]) if r["loop"] == loop)
 
-    before, after = of(lambda text: text), of(planted)
+    before, after = counts_of(lambda text: text), counts_of(planted)
     assert before[column] != after[column] and after[column] == value
 
 

@@ -159,5 +159,5 @@ def test_its_calls_are_those_that_the_program_makes(tmp_path):
                                case.element_type, "--operations", "sum", "--sizes", "4096", "--profile", "--device",
                                "sim", *settings], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        told = ncu.told_settings(done.stderr, ncu.Case(case.variant, case.element_type, 4096, case.settings))
-        assert set(case.settings) <= set(told.split(";"))
+        settings = ncu.told_settings(done.stderr, ncu.Case(case.variant, case.element_type, 4096, case.settings))
+        assert set(case.settings) <= set(settings.split(";"))

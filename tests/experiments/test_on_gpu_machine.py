@@ -427,9 +427,9 @@ def test_the_program_tells_what_the_script_asks_it(tmp_path):
     program = os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio")
     listed = json.loads(subprocess.check_output([program, "list", "experiments", "--json"]))
     assert {"cpu", "comparison", "limits"} <= {e["name"] for e in listed} and {e["device"] for e in listed} == {"cuda", "cpu"}
-    told = subprocess.check_output([program, "run", "cpu", "--dry-run", "--json"], text=True)
+    dry_run = subprocess.check_output([program, "run", "cpu", "--dry-run", "--json"], text=True)
     subprocess.check_call([program, "run", "cpu", "--variants", "^eigen/sum$", "--sizes", "1000", "--types", "f32", "--out",
                            tmp_path, "--max-samples", "1", "--quiet"])
     run, = json.loads(next(tmp_path.glob("*/machine.json")).read_text())["runs"]
-    assert run["binary"] == json.loads(told)["binary"] and run["interrupted"] is False and run["ended_utc"]
+    assert run["binary"] == json.loads(dry_run)["binary"] and run["interrupted"] is False and run["ended_utc"]
     assert run["experiment"] == "cpu" and "--max-samples" in run["arguments"]

@@ -41,9 +41,9 @@ def loads(body: str) -> list[int]:
 
 def readable(mangled: list[str]) -> list[str]:
     """Kernels' names without namespaces and parameters."""
-    told = subprocess.run(["c++filt"], input="\n".join(mangled), capture_output=True, text=True, check=True).stdout
+    demangled = subprocess.run(["c++filt"], input="\n".join(mangled), capture_output=True, text=True, check=True).stdout
     names = []
-    for name in told.splitlines():
+    for name in demangled.splitlines():
         name = re.sub(r"\(anonymous namespace\)::|reductio::|device::|on_cuda\w*::|^void ", "", name)
         names.append(name[:name.index("(", name.index(">") if "<" in name else 0)])
     return names
@@ -56,8 +56,8 @@ class Modules:
         self.of: dict[str, tuple[str, re.Match]] = {}  # each with its module
 
     def add(self, ptx: str) -> None:
-        found = list(ENTRY.finditer(ptx))
-        for name, entry in zip(readable([e.group(1) for e in found]), found):
+        entries = list(ENTRY.finditer(ptx))
+        for name, entry in zip(readable([e.group(1) for e in entries]), entries):
             self.of.setdefault(name, (ptx, entry))
 
     def loads(self, name: str) -> int:
@@ -69,10 +69,10 @@ class Modules:
         ptx, entry = self.of[name]
         before = ptx[:ENTRY.search(ptx).start()]
         (folder / "one.ptx").write_text(re.sub(r"\.target \w+", ".target sm_90", before) + entry.group(0))
-        told = subprocess.run([Path(NVCC).with_name("ptxas"), "-v", "-arch=sm_90", folder / "one.ptx",
-                               "-o", folder / "one.cubin"], capture_output=True, text=True)
-        assert told.returncode == 0, told.stderr
-        return int(re.search(r"Used (\d+) registers", told.stderr).group(1))
+        assembled = subprocess.run([Path(NVCC).with_name("ptxas"), "-v", "-arch=sm_90", folder / "one.ptx",
+                                    "-o", folder / "one.cubin"], capture_output=True, text=True)
+        assert assembled.returncode == 0, assembled.stderr
+        return int(re.search(r"Used (\d+) registers", assembled.stderr).group(1))
 
 
 @pytest.fixture(scope="module")

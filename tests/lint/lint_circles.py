@@ -12,7 +12,7 @@ PACKAGES = ("src", "src/python", "paper", "experiments", "tools", "tests", "test
 
 def modules(root: pathlib.Path, importer: pathlib.Path) -> set[pathlib.Path]:
     """The files of ours that a file of Python imports, inside functions, too."""
-    found = set()
+    reached = set()
     for node in ast.walk(ast.parse(importer.read_text())):
         if isinstance(node, ast.Import):
             names = [(alias.name, ()) for alias in node.names]
@@ -27,9 +27,9 @@ def modules(root: pathlib.Path, importer: pathlib.Path) -> set[pathlib.Path]:
                 path = folder.joinpath(*filter(None, module.split(".")))
                 hits = {p for p in [path.with_suffix(".py"), *(path / f"{name}.py" for name in members)] if p.is_file()}
                 if hits:
-                    found |= hits
+                    reached |= hits
                     break
-    return found - {importer}
+    return reached - {importer}
 
 
 def headers(root: pathlib.Path, includer: pathlib.Path) -> set[pathlib.Path]:
@@ -54,8 +54,8 @@ def circle(arrows: dict[str, set[str]]) -> list[str]:
             return []
         way.append(at)
         for target in sorted(arrows.get(at, ())):
-            if found := walk(target):
-                return found
+            if loop := walk(target):
+                return loop
         way.pop()
         done.add(at)
         return []
@@ -71,8 +71,8 @@ def violations(root: pathlib.Path) -> list[str]:
     rooms = {}
     for path, targets in arrows.items():
         rooms.setdefault(room(path), set()).update({room(t) for t in targets} - {room(path)})
-    return [f"{what} in a circle: {' -> '.join(found)}; move what both need below them"
-            for what, found in (("files", circle(arrows)), ("rooms", circle(rooms))) if found]
+    return [f"{what} in a circle: {' -> '.join(loop)}; move what both need below them"
+            for what, loop in (("files", circle(arrows)), ("rooms", circle(rooms))) if loop]
 
 
 PLANTED = [

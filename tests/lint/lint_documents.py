@@ -15,13 +15,13 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 def spans(text: str) -> list[tuple[int, str]]:
     """(line, text) of everything set as code: `spans`, and the lines of fenced blocks."""
-    found = []
+    code = []
     for match in FENCE.finditer(text):
         first = text.count("\n", 0, match.start()) + 1
-        found += [(first + i, line) for i, line in enumerate(match.group().splitlines()) if not line.startswith("```")]
+        code += [(first + i, line) for i, line in enumerate(match.group().splitlines()) if not line.startswith("```")]
     prose = FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
-    found += [(prose.count("\n", 0, m.start()) + 1, m.group(1)) for m in re.finditer(r"`([^`\n]+)`", prose)]
-    return found
+    code += [(prose.count("\n", 0, m.start()) + 1, m.group(1)) for m in re.finditer(r"`([^`\n]+)`", prose)]
+    return code
 
 
 def links(text: str) -> list[tuple[int, str]]:
@@ -40,7 +40,7 @@ def options_of(root: pathlib.Path, command: str) -> str | None:
 
 
 def violations(root: pathlib.Path) -> list[str]:
-    found = []
+    problems = []
     variants = {v for p in files(root, *CPP) for v in registered(p.read_text())}
     variants |= {v for p in files(root / "baselines" / "python", "*.py")
                  for v in re.findall(rf'@reductio\.variant\("({ID})"', p.read_text())}
@@ -57,12 +57,12 @@ def violations(root: pathlib.Path) -> list[str]:
 
         for line, target in links(text):
             if not exists(target):
-                found.append(f"{where}:{line}: links to {target}, which does not exist")
+                problems.append(f"{where}:{line}: links to {target}, which does not exist")
         for line, span in spans(text):
             at = f"{where}:{line}"
             for preset in re.findall(r"--preset[ =]([\w-]+)", span):
                 if preset not in presets:
-                    found.append(f"{at}: there is no preset {preset}")
+                    problems.append(f"{at}: there is no preset {preset}")
             if match := re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*(?:bash |python3? )?((?:\./|build/bin/)?[\w./-]+)((?: .*)?)$", span):
                 command, rest = match.group(1), match.group(2)
                 name = "reductio" if command in ("reductio", "build/bin/reductio") else command.removeprefix("./")
@@ -70,22 +70,22 @@ def violations(root: pathlib.Path) -> list[str]:
                 if name == "reductio" and known is not None:
                     words = rest.split()
                     if words and re.fullmatch(r"[a-z]+", words[0]) and f'add_subcommand("{words[0]}"' not in known:
-                        found.append(f"{at}: reductio has no subcommand {words[0]}")
+                        problems.append(f"{at}: reductio has no subcommand {words[0]}")
                 for option in re.findall(r"(?<=\s)(--[a-z][\w-]*)", rest.split(" -- ")[0].split("#")[0]):
                     if known is not None and not re.search(re.escape(option) + r"(?![\w-])", known) and option not in (
                             "--help", "--version"):
-                        found.append(f"{at}: {name} has no option {option}")
+                        problems.append(f"{at}: {name} has no option {option}")
             for word in re.split(r"[\s,;:()=\"']+", span):
                 word = word.rstrip(".")
                 if re.fullmatch(ID, word) and word.split("/")[0] in groups and not (root / word).exists():
                     if word not in variants and not PLACEHOLDER.search(word):
-                        found.append(f"{at}: there is no variant {word}")
+                        problems.append(f"{at}: there is no variant {word}")
                 elif re.fullmatch(r"\.?/?[\w.-]+(/[\w.-]+)+/?|\./[\w-]+", word) and not PLACEHOLDER.search(word):
                     first = word.removeprefix("./").split("/")[0]
                     if (root / first).exists() or word.startswith("./"):
                         if not exists(word) and not word.removeprefix("./").startswith(GENERATED):
-                            found.append(f"{at}: names {word}, which does not exist")
-    return found
+                            problems.append(f"{at}: names {word}, which does not exist")
+    return problems
 
 
 TREE = {"check": "# --quick\n", "src/core/a.h": "", "CMakePresets.json": '{"configurePresets": [{"name": "release"}]}',

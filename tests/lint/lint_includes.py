@@ -104,15 +104,15 @@ def included(root: pathlib.Path, includer: pathlib.Path, header: str) -> tuple[s
 
 
 def violations(root: pathlib.Path) -> list[str]:
-    found = []
+    problems = []
     for path in files(root, *CPP):
         relative = path.relative_to(root)
         part = part_of(relative)
         if not part:
             continue
         if part not in MAY_INCLUDE:
-            found.append(f"{relative}: src/{part} is no room of the house; put the file into one, or name its room "
-                         "and what that may include in tests/lint/lint_includes.py")
+            problems.append(f"{relative}: src/{part} is no room of the house; put the file into one, or name its room "
+                            "and what that may include in tests/lint/lint_includes.py")
             continue
         text = without_comments(path.read_text())
         for match in INCLUDE.finditer(text):
@@ -122,18 +122,18 @@ def violations(root: pathlib.Path) -> list[str]:
             if match.group(2) and target_path == header:
                 target = ""  # <cuda/atomic> is no folder of ours
             if target and target not in MAY_INCLUDE[part] and header not in ALONE.get(part, ()):
-                found.append(f"{where}: {part} may not include {header} "
-                             f"(only: {', '.join(sorted(MAY_INCLUDE[part])) or 'nothing of ours'})")
+                problems.append(f"{where}: {part} may not include {header} "
+                                f"(only: {', '.join(sorted(MAY_INCLUDE[part])) or 'nothing of ours'})")
             elif target_path.endswith((".cu", ".cpp")):
-                found.append(f"{where}: includes the source file {header}; variants are reached through the registry")
+                problems.append(f"{where}: includes the source file {header}; variants are reached through the registry")
             if re.fullmatch(IN_NO_HEADER, header) and path.suffix in (".h", ".cuh"):
-                found.append(f"{where}: {header} is in no header of ours: declare what you name of it "
-                             "(nlohmann/json_fwd.hpp, class CLI::App;)")
+                problems.append(f"{where}: {header} is in no header of ours: declare what you name of it "
+                                "(nlohmann/json_fwd.hpp, class CLI::App;)")
             for beginning, parts in ONLY_IN.items():
                 if not target and re.match(beginning, header) and part not in parts:
-                    found.append(f"{where}: {part} may not include {header} "
-                                 f"({'only ' + ', '.join(sorted(parts)) if parts else 'no part'} may)")
-    return found
+                    problems.append(f"{where}: {part} may not include {header} "
+                                    f"({'only ' + ', '.join(sorted(parts)) if parts else 'no part'} may)")
+    return problems
 
 
 # Each room of src/measure that includes one after it, and each device that includes another.

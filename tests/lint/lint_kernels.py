@@ -20,7 +20,7 @@ FORBIDDEN = {
 
 
 def violations(root: pathlib.Path) -> list[str]:
-    found = []
+    problems = []
     folders = (root / "src" / "kernels", root / "src" / "strategies")
     for path in (path for folder in folders for path in files(folder, "*.cu", "*.cuh", "*.h")):
         if "cuda_only" in path.relative_to(root).parts:
@@ -29,8 +29,8 @@ def violations(root: pathlib.Path) -> list[str]:
         for pattern, why in FORBIDDEN.items():
             for match in re.finditer(pattern, text, re.MULTILINE):
                 where = f"{path.relative_to(root)}:{line_of(text, match.start())}"
-                found.append(f"{where}: {match.group().strip()}: {why}")
-    return found
+                problems.append(f"{where}: {match.group().strip()}: {why}")
+    return problems
 
 
 PLANTED = [{"src/kernels/a.cu": line + "\n"} for line in (

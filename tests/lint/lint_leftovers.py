@@ -12,20 +12,20 @@ FORBIDDEN = {
 
 
 def violations(root: pathlib.Path) -> list[str]:
-    found = []
+    problems = []
     for path in files(root, "*"):
         if path.suffix in {".csv", ".gz", ".png", ".pdf"}:
             continue
         try:
             lines = path.read_text().splitlines()
         except UnicodeDecodeError:
-            found.append(f"{path.relative_to(root)}: not UTF-8 text")
+            problems.append(f"{path.relative_to(root)}: not UTF-8 text")
             continue
         for number, line in enumerate(lines, 1):
             for pattern, why in FORBIDDEN.items():
                 if match := re.search(pattern, line):
-                    found.append(f"{path.relative_to(root)}:{number}: {match.group()}: {why}")
-    return found
+                    problems.append(f"{path.relative_to(root)}:{number}: {match.group()}: {why}")
+    return problems
 
 
 # Written in two pieces, so that this file passes its own lint.

@@ -12,13 +12,13 @@ COMPOSED = r"[a-z0-9-]+/"
 def listed(text: str) -> list[str]:
     """The ids of an opening comment: lines `///   id   its idea`, or one line `/// Variants: id, id`. Of ids that are
     composed, `/// Variants: group/<part>+<part>`, the beginning."""
-    found = []
+    ids = []
     for line in opening_comment(text).splitlines():
         if match := re.match(rf"///\s{{2,}}({ID})(?=\s\s|\s*$)", line):
-            found.append(match.group(1))
+            ids.append(match.group(1))
         elif match := re.match(r"/// Variants?:(.*)", line):
-            found += re.findall(rf"{ID}|{COMPOSED}(?=<)", match.group(1))
-    return found
+            ids += re.findall(rf"{ID}|{COMPOSED}(?=<)", match.group(1))
+    return ids
 
 
 def registered(text: str) -> list[str]:
@@ -27,26 +27,26 @@ def registered(text: str) -> list[str]:
 
 
 def violations(root: pathlib.Path) -> list[str]:
-    found = []
+    problems = []
     owner = {}
     for path in files(root / "src" / "kernels", "*.cu"):
         where, text = path.relative_to(root), path.read_text()
         said, does = listed(text), registered(text)
         if not does:
-            found.append(f"{where}: registers no variant")
+            problems.append(f"{where}: registers no variant")
         reason = re.search(r"\.cuda_only\s*=", without_comments(text))
         if bool(reason) != (path.parent.name == "cuda_only"):
-            found.append(f"{where}: .cuda_only = \"why\" is said in every descriptor of src/kernels/cuda_only, and there alone")
+            problems.append(f"{where}: .cuda_only = \"why\" is said in every descriptor of src/kernels/cuda_only, and there alone")
         for variant in sorted(set(does) - set(said)):
-            found.append(f"{where}: registers {variant}, which its opening list does not name")
+            problems.append(f"{where}: registers {variant}, which its opening list does not name")
         for variant in sorted(set(said) - set(does)):
-            found.append(f"{where}: its opening list names {variant}, which it does not register")
+            problems.append(f"{where}: its opening list names {variant}, which it does not register")
         for variant in sorted({v for v in said if said.count(v) > 1}):
-            found.append(f"{where}: its opening list names {variant} twice")
+            problems.append(f"{where}: its opening list names {variant} twice")
         for variant in does:
             if owner.setdefault(variant, where) != where:
-                found.append(f"{where}: {variant} is registered in {owner[variant]} too")
-    return found
+                problems.append(f"{where}: {variant} is registered in {owner[variant]} too")
+    return problems
 
 
 PLANTED = [

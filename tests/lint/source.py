@@ -9,13 +9,13 @@ OUTSIDE = {".git", ".venv", ".ccache", "build", "out", "__pycache__", ".pytest_c
 
 def files(root: pathlib.Path, *patterns: str) -> list[pathlib.Path]:
     """The files under root whose name matches one of the patterns, sorted; nothing that was generated."""
-    found = set()
+    paths = set()
     for pattern in patterns:
         for path in root.rglob(pattern):
             parts = path.relative_to(root).parts
             if path.is_file() and not OUTSIDE & set(parts) and not any(p.startswith("build-") for p in parts):
-                found.add(path)
-    return sorted(found)
+                paths.add(path)
+    return sorted(paths)
 
 
 CPP = ("*.h", "*.cuh", "*.cpp", "*.cu")
@@ -32,11 +32,11 @@ def _blank(text: str) -> str:
 def code(text: str) -> str:
     """C++ with comments and the contents of strings blanked; every line keeps its number."""
     def keep_shape(match: re.Match) -> str:
-        found = match.group()
+        token = match.group()
         # 1'000'000 is a number, not a string: a quote between digits opens nothing.
-        if found[0] == "'" and match.start() and text[match.start() - 1].isalnum():
-            return found
-        return _blank(found)
+        if token[0] == "'" and match.start() and text[match.start() - 1].isalnum():
+            return token
+        return _blank(token)
     return _COMMENT_OR_STRING.sub(keep_shape, text)
 
 

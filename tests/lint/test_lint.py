@@ -29,8 +29,8 @@ def examples(kind):
 
 @pytest.mark.parametrize("name", LINTS)
 def test_project_is_clean(name):
-    found = LINTS[name].violations(ROOT)
-    assert not found, "\n" + "\n".join(found)
+    problems = LINTS[name].violations(ROOT)
+    assert not problems, "\n" + "\n".join(problems)
 
 
 @pytest.mark.parametrize("name", LINTS)

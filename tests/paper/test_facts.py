@@ -35,10 +35,10 @@ def test_each_interval_that_is_typed_is_held_by_a_fact(page):
 
 @pytest.fixture
 def project(tmp_path):
-    of = dict(variant="a/b", n=4)
+    point = dict(variant="a/b", n=4)
     folder = write_folder(tmp_path / "experiments" / "results" / "nvidia-h200", [
-        timed(1.2344e-6, **of, settings="block=64;finish=x") | speedup_of(1, 1.98),
-        timed(2e-6, **of, settings="block=128;finish=x")])
+        timed(1.2344e-6, **point, settings="block=64;finish=x") | speedup_of(1, 1.98),
+        timed(2e-6, **point, settings="block=128;finish=x")])
     write_contrasts(folder, {"S2": 1.2, "S3": None})
     (tmp_path / "page.md").write_text("One takes\n1.23 us, a speedup of 1.98 [1.97, 1.99]; 1,234 of them.")
     return tmp_path

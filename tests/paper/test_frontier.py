@@ -46,8 +46,8 @@ def test_it_shows_the_error_in_units_of_the_exact_sum_against_the_time_over_read
 
 
 def test_on_the_frontier_is_what_nothing_beats_in_both(tmp_path):
-    found = frontier.frontier_of(frontier.points_of(folder_of(tmp_path / "m", ROWS).experiment("frontier")))
-    assert found["call"].tolist() == ["cub/sum", "tuned/sum wide_sum", "compensated/in-double"]
+    front = frontier.frontier_of(frontier.points_of(folder_of(tmp_path / "m", ROWS).experiment("frontier")))
+    assert front["call"].tolist() == ["cub/sum", "tuned/sum wide_sum", "compensated/in-double"]
 
 
 def test_units_are_those_of_the_elements_type(tmp_path):

@@ -9,7 +9,7 @@ import synthetic
 from project import SOURCE
 
 import goals
-from report import results as rs
+from report import tables as tb
 
 RESULTS = SOURCE / "experiments" / "results"
 # What one results folder does not decide: there is no other GPU beside it.
@@ -20,25 +20,25 @@ WAYS = {"tuned/cold": ("device", "cold_dirty"), "tuned/clean": ("device", "cold_
 
 def contrast(name: str, row: dict, value: float) -> dict:
     verdict = "FASTER" if value > 1.02 else "SLOWER" if value < 0.98 else "UNDECIDED"
-    return {**dict.fromkeys(rs.CONTRASTS.names, ""), "schema_version": rs.SCHEMA_VERSION, "name": name, "enough": "yes",
+    return {**dict.fromkeys(tb.CONTRASTS.names, ""), "schema_version": tb.SCHEMA_VERSION, "name": name, "enough": "yes",
             **{c: row[c] for c in ("operation", "element_type", "timing_mode", "cache_state", "n")}, "value": value,
             "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
 
 
 def contrasts(tuned: list[dict], narrow: list[dict]) -> list[dict]:
     """As the program makes them of paper/contrasts.json."""
-    found = [contrast("tuned/narrow", r, r["speedup"]) for r in narrow if (r["variant"], r["operation"]) == ("tuned/sum", "sum")]
+    rows = [contrast("tuned/narrow", r, r["speedup"]) for r in narrow if (r["variant"], r["operation"]) == ("tuned/sum", "sum")]
     host = [r for r in tuned if r["timing_mode"] == "end_to_end"]
     time = {(r["variant"] + r["settings"], r["element_type"], r["n"]): r["time_median_s"] for r in host}
     for r in tuned:
-        of = r["element_type"], r["n"]
+        key = r["element_type"], r["n"]
         if r["variant"] == "tuned/sum":
-            found += [contrast(name, r, r["speedup"]) for name, way in WAYS.items() if (r["timing_mode"], r["cache_state"]) == way
-                      and bool(int(r["offset_elements"] or 0)) == name.endswith("-start")]
+            rows += [contrast(name, r, r["speedup"]) for name, way in WAYS.items() if (r["timing_mode"], r["cache_state"]) == way
+                     and bool(int(r["offset_elements"] or 0)) == name.endswith("-start")]
         elif r["variant"] == "tuned/sum-to-host":
-            found += [contrast(name, r, time[(f"thrust/reduceallocator={allocator}", *of)] / r["time_median_s"])
-                      for name, allocator in (("to-host/thrust", "default"), ("to-host/thrust-caching", "caching"))]
-    return found
+            rows += [contrast(name, r, time[(f"thrust/reduceallocator={allocator}", *key)] / r["time_median_s"])
+                     for name, allocator in (("to-host/thrust", "default"), ("to-host/thrust-caching", "caching"))]
+    return rows
 
 
 def written(path, tuned, narrow):
@@ -61,7 +61,7 @@ def rows(folder):
     return goals.judged(folder)
 
 
-def of(rows, goal, quantity, at=0):
+def row_of(rows, goal, quantity, at=0):
     return rows[(rows["goal"] == goal) & (rows["quantity"] == quantity) & rows["demanded"].ne("")].iloc[at]
 
 
@@ -74,16 +74,16 @@ def test_means_and_extremes_are_those_of_the_points(rows):
     gains = synthetic.TUNED_GAINS
     parts = rows[rows["demanded"] == ""].set_index(["timing_mode", "cache_state", "element_type"])["measured"]
     assert len(parts) == 8 and parts["device", "warm", "i32"] == pytest.approx(1.4)
-    least = of(rows, "sums", "least_speedup")
+    least = row_of(rows, "sums", "least_speedup")
     assert least["measured"] == pytest.approx(0.9 * gains["device", "cold_clean"]) and least["at"] == "f64 device cold_clean"
     assert (least["low"], least["high"]) == pytest.approx((0.99 * least["measured"], 1.01 * least["measured"]))
     # 4 sizes, one of them at half a percent over the read ceiling.
-    assert of(rows, "cold", "ceiling")["measured"] == pytest.approx(1 / (1.02**3 * 1.005) ** 0.25)
-    large = of(rows, "large", "least_ceiling")
+    assert row_of(rows, "cold", "ceiling")["measured"] == pytest.approx(1 / (1.02**3 * 1.005) ** 0.25)
+    large = row_of(rows, "large", "least_ceiling")
     assert large["measured"] == pytest.approx(1 / 1.005) and large["low"] == pytest.approx(large["measured"] / 1.01)
-    assert of(rows, "ragged", "slower")["points"] == of(rows, "ragged", "speedup")["points"] == 2 * (3 * 2 + 4)
-    assert of(rows, "narrow", "slower")["points"] == 3 * 2, "wide sums are no goal's"
-    floor = of(rows, "host-empty", "over_empty_s")
+    assert row_of(rows, "ragged", "slower")["points"] == row_of(rows, "ragged", "speedup")["points"] == 2 * (3 * 2 + 4)
+    assert row_of(rows, "narrow", "slower")["points"] == 3 * 2, "wide sums are no goal's"
+    floor = row_of(rows, "host-empty", "over_empty_s")
     assert floor["measured"] == pytest.approx(4e-6 + 1.02 * (4e-6 + 2**15 / 4.5e12) - synthetic.POLLED_FLOOR)
     assert rows["low"][rows["quantity"].isin(["speedup", "ceiling", "slower"])].isna().all()
 
@@ -122,26 +122,26 @@ PLANTED = {
 def test_a_planted_miss_is_found(tmp_path, few, what):
     change, experiment, missed = PLANTED[what]
     changed = [list(map(change, table)) if k == experiment else table for k, table in enumerate(few)]
-    found = goals.verdicts(goals.judged(written(tmp_path / "synthetic", *changed)))
-    assert set(found.index[found == goals.MISSED]) == missed
+    judged = goals.verdicts(goals.judged(written(tmp_path / "synthetic", *changed)))
+    assert set(judged.index[judged == goals.MISSED]) == missed
 
 
 def test_what_was_not_measured_is_no_verdict(tmp_path, few):
     lacking = [{k: v for k, v in r.items() if k != "polled_launch_floor_s"} for r in few[0]]
-    there = written(tmp_path / "synthetic", lacking, few[1])
-    (there / "contrasts.csv").unlink()
-    rows = goals.judged(there)
-    found = goals.verdicts(rows)
-    assert set(found.index[found == goals.ABSENT]) == {"sums", "ragged", "narrow", "host-thrust", "host-others", "host-empty"} | OPEN
-    assert of(rows, "host-empty", "over_empty_s")["points"] == 0
+    folder = written(tmp_path / "synthetic", lacking, few[1])
+    (folder / "contrasts.csv").unlink()
+    rows = goals.judged(folder)
+    judged = goals.verdicts(rows)
+    assert set(judged.index[judged == goals.ABSENT]) == {"sums", "ragged", "narrow", "host-thrust", "host-others", "host-empty"} | OPEN
+    assert row_of(rows, "host-empty", "over_empty_s")["points"] == 0
 
 
 def test_another_gpu_is_judged_by_its_own_demands(tmp_path, few):
-    here, there = (written(tmp_path / name, *few) for name in ("synthetic", "other"))
+    here, other = (written(tmp_path / name, *few) for name in ("synthetic", "other"))
     assert goals.verdicts(goals.judged(here))["elsewhere-cold"] == goals.ABSENT, "another card of the model"
-    (there / "machine.json").write_text(json.dumps(synthetic.OTHER_GPU))
-    found = goals.verdicts(goals.judged(here))
-    assert found["elsewhere-graph"] == goals.MET and found["elsewhere-cold"] == goals.MISSED  # f64: 1.17 and 1.125
+    (other / "machine.json").write_text(json.dumps(synthetic.OTHER_GPU))
+    judged = goals.verdicts(goals.judged(here))
+    assert judged["elsewhere-graph"] == goals.MET and judged["elsewhere-cold"] == goals.MISSED  # f64: 1.17 and 1.125
 
 
 def test_it_is_written_or_says_in_one_line_what_is_lacking(tmp_path, few, capsys):

@@ -6,6 +6,7 @@ from synthetic import MACHINE, timed, write_folder
 
 import contrasts
 from report import results as rs
+from report import tables as tb
 from contrasts import Asked
 from facts import PAPER, Fact
 from text import numbers
@@ -17,8 +18,8 @@ ASKED = {name: Asked(name, {"n": n, "timing_mode": "clock" if name == "clock" el
 
 
 def contrast(name, n, value, low="", high="", element_type="f32") -> dict:
-    return dict.fromkeys(rs.CONTRASTS.names, "") | dict(
-        schema_version=rs.SCHEMA_VERSION, name=name, operation="sum", element_type=element_type, timing_mode="device",
+    return dict.fromkeys(tb.CONTRASTS.names, "") | dict(
+        schema_version=tb.SCHEMA_VERSION, name=name, operation="sum", element_type=element_type, timing_mode="device",
         cache_state="warm", n=n, value=value, ci_low=low, ci_high=high, enough="yes", verdict="SAME")
 
 
@@ -82,9 +83,9 @@ def test_what_no_folder_could_have_is_an_error_that_names_macro_and_line(made, t
     text.write_text(f"% \\ratio{{commented}}\nwords\nand {macro} more")
     with pytest.raises(rs.ResultsError) as error:
         numbers.write(made, tmp_path, text)
-    told = str(error.value)
+    message = str(error.value)
     name = macro.partition("{")[0].partition("[")[0]
-    assert told.startswith(f"text.tex:3: {name}") and why in told and "\n" not in told
+    assert message.startswith(f"text.tex:3: {name}") and why in message and "\n" not in message
 
 
 def test_macros_are_found_over_lines_and_written_once(made, tmp_path):

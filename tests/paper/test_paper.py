@@ -108,10 +108,10 @@ def packages_that_reproduce_installs() -> set[str]:
 
 def test_reproduce_installs_every_latex_package_that_the_paper_uses():
     used = used_packages((PAPER / "main.tex").read_text())
-    of = {style: package for package, styles in DEBIAN.items() for style in styles}
+    package_of = {style: package for package, styles in DEBIAN.items() for style in styles}
     assert len(used) > 5 and "caption" in used
-    assert set(used) <= set(of), f"say in DEBIAN which package has {', '.join(sorted(set(used) - set(of)))}"
-    assert {of[style] for style in used} <= packages_that_reproduce_installs()
+    assert set(used) <= set(package_of), f"say in DEBIAN which package has {', '.join(sorted(set(used) - set(package_of)))}"
+    assert {package_of[style] for style in used} <= packages_that_reproduce_installs()
 
 
 CLAIMS = {document: [c["id"] for c in claims.listed()["claims"] if c["document"] == document] for document in rs.DOCUMENTS}

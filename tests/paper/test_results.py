@@ -16,6 +16,7 @@ import series as sr
 import contrasts
 import make
 from report import results as rs
+from report import tables as tb
 import verdicts
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
@@ -167,20 +168,20 @@ def test_an_edited_row_is_told_by_its_hash_and_another_schema_by_what_to_do(tmp_
         rs.read_machine(tmp_path / "m" / "machine.json", "m")
 
 
-@pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"),
-                                               ("models.csv", rs.MODELS, "n_sizes")])
+@pytest.mark.parametrize("name, table, lost", [("comparison.csv", tb.ROWS, "n_samples"),
+                                               ("models.csv", tb.MODELS, "n_sizes")])
 def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
     """Those that were added later may be absent and are empty; unknown ones are passed over; a lost one is an error."""
     path = folder / name
-    rows = rs.read_words(path)
+    rows = tb.read_words(path)
 
     def without(names):
         rows.drop(columns=names).assign(added_later="whatever").to_csv(path, index=False)
-        return rs.read_table(path, table)
+        return tb.read_table(path, table)
 
-    there = without(table.optional)
-    assert len(there) == len(rows) and all((there[c].isna() | (there[c] == "")).all() for c in table.optional)
-    with pytest.raises(rs.ResultsError, match=f"lacks the column {lost}: {rs.remedy(path)}"):
+    filled = without(table.optional)
+    assert len(filled) == len(rows) and all((filled[c].isna() | (filled[c] == "")).all() for c in table.optional)
+    with pytest.raises(rs.ResultsError, match=f"lacks the column {lost}: {tb.remedy(path)}"):
         without([lost])
 
 

@@ -23,13 +23,13 @@ def lines(folder) -> dict[str, tuple[sr.Series, sr.Series]]:
 
 
 def test_only_whole_reductions_are_compared_timed_alike(folder):
-    found = lines(folder)
-    assert {group: series.mode for group, (series, _) in found.items()} == {
+    compared = lines(folder)
+    assert {group: series.mode for group, (series, _) in compared.items()} == {
         "squares": "end_to_end", "twopass": "device", "unroll": "end_to_end", "levels": "device", "multiblock": "device",
         "thrust": "end_to_end", "cublas": "device"}
-    for series, base in found.values():
+    for series, base in compared.values():
         assert (series.mode, series.operation) == (base.mode, base.operation)
-    assert found["unroll"][0].variant == "unroll/unroll8-template"
+    assert compared["unroll"][0].variant == "unroll/unroll8-template"
 
 
 def test_speedups_are_those_of_the_rows(tmp_path):

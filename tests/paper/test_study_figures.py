@@ -17,11 +17,11 @@ COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 UNROLL = dict(zip(ladders.STEPS["unroll"].split(), (2, 1.25, 2, 2, 1.25, 1.6, 1.25, 0.4)))  # by step, its gain
 
 
-def folder_of(path: Path, rows: list[dict] = (), of: dict | None = None) -> rs.Results:
+def folder_of(path: Path, rows: list[dict] = (), values: dict | None = None) -> rs.Results:
     """A folder with these rows, a CSV an experiment, and with these contrasts."""
     synthetic.write_folder(path, **{name: [r for r in rows if r["experiment"] == name] for name in {r["experiment"] for r in rows}})
-    if of:
-        write_contrasts(path, of)
+    if values:
+        write_contrasts(path, values)
     return rs.Results(path)
 
 
@@ -55,19 +55,19 @@ def test_a_long_name_in_a_title_is_not_cut_off():
 
 def unroll(without=()) -> dict[str, float | None]:
     """The contrasts of a ladder whose first kernel takes 1 ms."""
-    of, height = {"ladder.unroll": 1e-3}, 1.0
+    values, height = {"ladder.unroll": 1e-3}, 1.0
     for step, gain in UNROLL.items():
         height *= gain
-        told = {step: gain, f"ladder.{step}": height, f"ladder.{step}.time": 1e-3 / height}
-        of |= {k: None if step in without else v for k, v in told.items() if k != "ladder.U0a"}
-    return of
+        step_values = {step: gain, f"ladder.{step}": height, f"ladder.{step}.time": 1e-3 / height}
+        values |= {k: None if step in without else v for k, v in step_values.items() if k != "ladder.U0a"}
+    return values
 
 
 CUB = call("unrolling", 2e-4, "cub/sum:counts=auto", 2**24) | dict(speedup=1, speedup_reference="cub/sum", share_of_read_ceiling=0.8)
 
 
 def test_a_ladder_has_each_step_beside_cub_and_where_the_texts_gains_lead(tmp_path):
-    figure = ladders.draw(folder_of(tmp_path / "m", [CUB], of=unroll()))
+    figure = ladders.draw(folder_of(tmp_path / "m", [CUB], values=unroll()))
     assert [a.get_gid() for a in figure.axes] == ["ladder:unroll"]
     axes = axes_of(figure, "ladder:unroll")
     assert [t.get_text() for t in axes.get_yticklabels()] == [
@@ -77,20 +77,20 @@ def test_a_ladder_has_each_step_beside_cub_and_where_the_texts_gains_lead(tmp_pa
     assert points(axes, "now", along_x=True) == {k: pytest.approx(h) for k, h in enumerate(heights)}
     assert interval(axes, "now", 3, along_x=True) == pytest.approx((1 - WIDTH, 1 + WIDTH))
     # The text's own gains, one on the other; it tells none of the last two steps.
-    told = [0.2, 1.76, 1.2, 1.82, 1.45, 1.45, 1.29]
+    gains = [0.2, 1.76, 1.2, 1.82, 1.45, 1.45, 1.29]
     assert points(axes, "then", along_x=True) == {
-        k: pytest.approx(math.prod(told[:k + 1])) for k in range(1, len(told))}
+        k: pytest.approx(math.prod(gains[:k + 1])) for k in range(1, len(gains))}
     assert {"1000", "500", "400", "1.25", "1.76", "0.400"} <= {t.get_text() for t in figure.texts}
     assert [p.get_x() for p in axes.patches] == [pytest.approx(1.25)]  # the read ceiling
     assert "CUB in another run" not in texts(figure)
 
 
 def test_a_ladder_may_lack_a_kernel_or_stand_beside_cub_of_another_run_but_not_without_it(tmp_path):
-    other = folder_of(tmp_path / "other", [CUB | dict(experiment="comparison")], of=unroll(without=["U1b"]))
+    other = folder_of(tmp_path / "other", [CUB | dict(experiment="comparison")], values=unroll(without=["U1b"]))
     figure = ladders.draw(make.read_results(other.folder))
     assert "CUB in another run" in texts(figure) and [t.get_text() for t in figure.texts].count("not measured") == 1
     assert set(points(axes_of(figure, "ladder:unroll"), "now", along_x=True)) == set(range(9)) - {4}
-    assert ladders.draw(folder_of(tmp_path / "alone", of=unroll())) is None
+    assert ladders.draw(folder_of(tmp_path / "alone", values=unroll())) is None
 
 
 def test_every_document_has_a_ladder_whose_steps_follow_each_other():
@@ -105,10 +105,10 @@ def test_every_document_has_a_ladder_whose_steps_follow_each_other():
 
 
 def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
-    of = {(f"levels.granularity.global.{loads}", 2**20): loads for loads in (4, 64)}
-    of |= {(f"levels.strides.{loads}", 2**20): 1.1 for loads in (1, 4, 64)}
-    of |= {(f"levels.atomic.{other}.{loads}", 2**20): gain for other, gain in (("relaunch", 3), ("host", 0.5)) for loads in (1, 4, 64)}
-    figure = levels.draw(folder_of(tmp_path / "m", of=of))
+    values = {(f"levels.granularity.global.{loads}", 2**20): loads for loads in (4, 64)}
+    values |= {(f"levels.strides.{loads}", 2**20): 1.1 for loads in (1, 4, 64)}
+    values |= {(f"levels.atomic.{other}.{loads}", 2**20): gain for other, gain in (("relaunch", 3), ("host", 0.5)) for loads in (1, 4, 64)}
+    figure = levels.draw(folder_of(tmp_path / "m", values=values))
     axes = axes_of(figure, "loads")
     assert points(axes, str(2**20)) == {k: pytest.approx(k) for k in (1, 4, 64)}
     # 4096, 1024 and 64 blocks on the synthetic GPU's 100 multiprocessors.
@@ -118,15 +118,15 @@ def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
     for other, gain in (("relaunch", 3), ("host", 0.5)):
         assert points(axes_of(figure, other), str(2**20)) == {b: pytest.approx(gain) for b in (64, 1024, 4096)}
         assert interval(axes_of(figure, other), str(2**20), 0)[0] == pytest.approx(gain * (1 - WIDTH))
-    figure = levels.draw(folder_of(tmp_path / "n", of={k: v for k, v in of.items() if "atomic.relaunch" in k[0]}))
+    figure = levels.draw(folder_of(tmp_path / "n", values={k: v for k, v in values.items() if "atomic.relaunch" in k[0]}))
     assert [a.get_gid() for a in figure.axes] == ["relaunch"]
 
 
 def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(tmp_path):
     rows = ablation.rows_of()
-    of = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES.values()}
-    of |= {("ablation.both.one-load.fan-in", 2**28): 0.33, ("ablation.both.one-load.atomic", 2**28): 1.0}
-    figure = ablation.draw(folder_of(tmp_path / "m", of=of))
+    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES.values()}
+    values |= {("ablation.both.one-load.fan-in", 2**28): 0.33, ("ablation.both.one-load.atomic", 2**28): 1.0}
+    figure = ablation.draw(folder_of(tmp_path / "m", values=values))
     assert [a.get_gid() for a in figure.axes] == ["effects"] + [f"interactions:{size}" for size in ablation.SIZES]
     names = [t.get_text() for t in axes_of(figure, "effects").get_yticklabels()]
     assert names == [f"{choice} (1)" for _, choice in rows]
@@ -140,9 +140,9 @@ def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(
 
 
 def test_an_index_is_beside_the_signed_one_of_32_bits(tmp_path):
-    of = {("index.multiblock/last-block.u64", 2**28): 0.5, ("index.levels/local-stride.u32", 2**28): None}
-    of |= {(f"index.squares/strided [{block}].u32", 2**28): 0.2 for block in (256, 512)}
-    figure = index.draw(folder_of(tmp_path / "m", of=of))
+    values = {("index.multiblock/last-block.u64", 2**28): 0.5, ("index.levels/local-stride.u32", 2**28): None}
+    values |= {(f"index.squares/strided [{block}].u32", 2**28): 0.2 for block in (256, 512)}
+    figure = index.draw(folder_of(tmp_path / "m", values=values))
     axes = axes_of(figure, f"index:{2**28}")
     names = [t.get_text() for t in axes.get_yticklabels()]
     assert names == ["multiblock/last-block", "squares/strided [256]", "squares/strided [512]"]
@@ -150,7 +150,7 @@ def test_an_index_is_beside_the_signed_one_of_32_bits(tmp_path):
     assert points(axes, "u32", along_x=True) == {1: pytest.approx(0.2), 2: pytest.approx(0.2)}
     assert interval(axes, "u64", 0, along_x=True) == pytest.approx((0.5 * (1 - WIDTH), 0.5 * (1 + WIDTH)))
     assert "Lines: 95 % intervals, paired by context." in texts(figure)
-    few = write_contrasts(tmp_path / "m", of, enough="no")
+    few = write_contrasts(tmp_path / "m", values, enough="no")
     assert "paired by context; of slow calls their range." in texts(index.draw(rs.Results(few)))
 
 
@@ -173,9 +173,9 @@ def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):
 
 def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
     # A million elements by one block: 100 cycles for each of a thread's; twice as many by one load at a time.
-    of = {f"latency.strided.{index}.{threads}": cycles * 2**20 / threads
-          for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)}
-    folder = folder_of(tmp_path / "m", of=of)
+    values = {f"latency.strided.{index}.{threads}": cycles * 2**20 / threads
+              for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)}
+    folder = folder_of(tmp_path / "m", values=values)
     assert "Horizontal" not in texts(latency.draw(folder)) and "the text" not in texts(latency.draw(rs.Results(folder.folder)))
     loads = [(k, cycles, "cycles") for k, cycles in enumerate((600, 700, 900))] + [(0, 350, "ns")]
     synthetic.write_csv(folder.folder / "probes.csv", [
@@ -241,14 +241,14 @@ def test_the_committed_h200_has_all_of_them_legible_in_print(committed):
 
 
 def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
-    def of(variant, mode, k, times, cache="cold_dirty"):
+    def row_of(variant, mode, k, times, cache="cold_dirty"):
         return call("peers", 7e-6 * times, variant, 2**k, mode, "f32", cache_state=cache, speedup_reference="cub/sum",
                     speedup=1 / times, speedup_ci_low=0.9 / times, speedup_ci_high=1.1 / times)
 
-    rows = [of(variant, mode, k, times * (1 if mode == "replay" else 3)) for variant, times in
+    rows = [row_of(variant, mode, k, times * (1 if mode == "replay" else 3)) for variant, times in
             (("cub/sum", 1), ("tuned/sum", 0.5), ("torch/sum", 2), ("cupy/sum-plain", 700)) for k in (10, 20)
             for mode in ("replay", "end_to_end")]
-    rows += [of("jax/sum", "end_to_end", 10, 8), of("torch/sum", "graph", 10, 3, "warm")]
+    rows += [row_of("jax/sum", "end_to_end", 10, 8), row_of("torch/sum", "graph", 10, 3, "warm")]
     figure = peers.draw(folder_of(tmp_path / "m", rows))
     left, right = (axes_of(figure, f"peers:{mode}") for mode in ("replay", "end_to_end"))
     assert [t.get_text() for t in left.get_yticklabels()] == ["tuned/sum", "torch/sum", "jax/sum"]  # by the call at the least n
@@ -257,4 +257,4 @@ def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
     assert {round(y): x for y, x in points(right, str(2**10), along_x=True).items()} == pytest.approx({0: 2 / 3, 1: 1 / 6, 2: 1 / 8})
     assert [t.get_text() for t in left.texts] == ["cannot be captured"] and not right.texts
     assert "cupy/sum-plain, 5 ms at" in texts(figure)
-    assert peers.draw(folder_of(tmp_path / "none", [of("cub/sum", "replay", 10, 1)])) is None
+    assert peers.draw(folder_of(tmp_path / "none", [row_of("cub/sum", "replay", 10, 1)])) is None

@@ -22,10 +22,10 @@ def read(folder, rows, **more):
 
 
 @pytest.mark.parametrize("show, value, shown", [
-    *((latex.digits, *of) for of in ((0.98765, "0.988"), (1, "1.00"), (9.996, "10.0"), (123.4, "123"), (999.6, "1000"),
-                                     (12345.6, "12346"), (0.00509, "0.00509"), (0, "0"))),
-    *((latex.time, *of) for of in ((3.74e-6, r"3.74\,\textmu{}s"), (999.7e-6, r"1.00\,ms"), (0.25, r"250\,ms"),
-                                   (2, r"2.00\,s"), (32e-9, r"32.0\,ns"))),
+    *((latex.digits, *case) for case in ((0.98765, "0.988"), (1, "1.00"), (9.996, "10.0"), (123.4, "123"), (999.6, "1000"),
+                                         (12345.6, "12346"), (0.00509, "0.00509"), (0, "0"))),
+    *((latex.time, *case) for case in ((3.74e-6, r"3.74\,\textmu{}s"), (999.7e-6, r"1.00\,ms"), (0.25, r"250\,ms"),
+                                       (2, r"2.00\,s"), (32e-9, r"32.0\,ns"))),
     (latex.bandwidth, 4.283e12, r"4.28\,TB/s"), (latex.bandwidth, 999.9e9, r"1.00\,TB/s"),
     (latex.binary, 60 * 2**20, r"60\,MiB"), (latex.power, 2**24, "$2^{24}$"), (latex.power, 10**8, "$10^{8}$"),
     (latex.power, 1000003, r"1\,000\,003"), (latex.percent, 0.954, r"95\,\%"),

@@ -12,6 +12,7 @@ from synthetic import write_contrasts
 import claims
 import contrasts
 from report import results as rs
+from report import tables as tb
 import verdicts as vd
 from text import claims as text
 
@@ -84,7 +85,7 @@ def test_changes_name_what_was_changed():
 # ----------------------------------------------------------------------------------------------- deciding
 
 
-@pytest.mark.parametrize("low, high, expects, told, verdict", [
+@pytest.mark.parametrize("low, high, expects, claimed, verdict", [
     (1.03, 1.04, "more", None, vd.HOLDS), (1.03, 1.04, "more", 2, vd.WEAKER), (1.03, 1.5, "more", 2, vd.HOLDS),
     (0.99, 1.01, "more", 2, vd.NONE), (0.5, 0.9, "more", None, vd.REVERSED), (1.01, 1.04, "more", None, vd.NEAR),
     (1.01, 1.05, "more", None, vd.UNDECIDED), (0.99, 1.03, "more", None, vd.UNDECIDED), (0.9, 1.1, "more", None, vd.UNDECIDED),
@@ -95,8 +96,8 @@ def test_changes_name_what_was_changed():
     (1.03, 1.1, "different", None, vd.HOLDS), (0.9, 0.95, "different", None, vd.HOLDS),
     (0.99, 1.01, "different", None, vd.NONE), (1.005, 1.03, "different", None, vd.NEAR),
     (0.99, 1.01, "the same", None, vd.HOLDS), (1.5, 1.6, "the same", None, vd.REVERSED)])
-def test_an_interval_gives_one_verdict(low, high, expects, told, verdict):
-    assert vd.decide(low, high, 0.02, expects, told)[0] == verdict
+def test_an_interval_gives_one_verdict(low, high, expects, claimed, verdict):
+    assert vd.decide(low, high, 0.02, expects, claimed)[0] == verdict
 
 
 def test_rank_correlation():
@@ -110,10 +111,10 @@ def test_rank_correlation():
 # --------------------------------------------------------------------------------------- synthetic folders
 
 
-def folder_of(path, of: dict | None = None, **files: list[dict]):
+def folder_of(path, values: dict | None = None, **files: list[dict]):
     """A results folder with these contrasts and CSV."""
     synthetic.write_folder(path, **files)
-    return write_contrasts(path, of) if of else path
+    return write_contrasts(path, values) if values else path
 
 
 def judged(folder) -> dict[tuple[str, str], dict]:
@@ -122,12 +123,12 @@ def judged(folder) -> dict[tuple[str, str], dict]:
 
 
 def probes(offsets=(0, 0), latency=700, rate=1.5) -> list[dict]:
-    def of(quantity, value, unit, sm=0):
+    def probe(quantity, value, unit, sm=0):
         return dict(quantity=quantity, sm=sm, repeat=0, value=value, unit=unit)
 
-    return [*(of("sm_clock_offset", o, "cycles", sm) for sm, o in enumerate(offsets)),
-            of("sm_clock_rate", rate, "cycles/ns"),
-            of("load_latency_memory", latency, "cycles"), of("load_latency_memory", latency / rate, "ns")]
+    return [*(probe("sm_clock_offset", o, "cycles", sm) for sm, o in enumerate(offsets)),
+            probe("sm_clock_rate", rate, "cycles/ns"),
+            probe("load_latency_memory", latency, "cycles"), probe("load_latency_memory", latency / rate, "ns")]
 
 
 def printed(wrong: int) -> list[dict]:
@@ -184,8 +185,8 @@ MACHINE_CODE = [("T6", [20, 14], vd.HOLDS), ("T6", [14, 14], vd.NONE), ("T6", [1
                 ("U6", [16], vd.REVERSED)]
 # Claim, contrasts, other files, the verdict, and what its reason has.
 CASES = [
-    *((claim, of, {}, verdict, "") for claim, of, verdict in RATIOS),
-    *(("L8", {f"L8.{k}": r for k, r in zip(LOADS, ratios)}, {}, verdict, told) for ratios, verdict, told in RANGES),
+    *((claim, values, {}, verdict, "") for claim, values, verdict in RATIOS),
+    *(("L8", {f"L8.{k}": r for k, r in zip(LOADS, ratios)}, {}, verdict, words) for ratios, verdict, words in RANGES),
     # Atomics beat relaunching everywhere, and the CPU at one load alone: of each value the worst test counts.
     ("L5", {f"levels.atomic.{other}.{k}": 1.2 if other == "relaunch" or k == 1 else 0.8
             for other in ("relaunch", "host") for k in (1, *LOADS)}, {}, vd.MIXED,
@@ -202,27 +203,27 @@ CASES = [
     *((claim, {}, dict(compiler=compiled(claim, values)), verdict, "") for claim, values, verdict in MACHINE_CODE)]
 
 
-@pytest.mark.parametrize("claim, of, files, verdict, told", CASES)
-def test_a_folder_forces_each_verdict(tmp_path, claim, of, files, verdict, told):
-    found, tests = judged(folder_of(tmp_path / "m", of, **files)), of_claim(claim)
-    for role, n in zip((vd.CLAIM, vd.AT_LARGE), tests[0]["n"]) if of else [(vd.CLAIM, None)]:
-        row = found[claim, role]
-        assert row["verdict"] == verdict and told in row["reason"] and (n is None or row["n"] == n)
-        if len(of) == 1 and tests[0]["kind"] == "ratio":
-            (name, ratio), = of.items()
+@pytest.mark.parametrize("claim, values, files, verdict, words", CASES)
+def test_a_folder_forces_each_verdict(tmp_path, claim, values, files, verdict, words):
+    verdicts, tests = judged(folder_of(tmp_path / "m", values, **files)), of_claim(claim)
+    for role, n in zip((vd.CLAIM, vd.AT_LARGE), tests[0]["n"]) if values else [(vd.CLAIM, None)]:
+        row = verdicts[claim, role]
+        assert row["verdict"] == verdict and words in row["reason"] and (n is None or row["n"] == n)
+        if len(values) == 1 and tests[0]["kind"] == "ratio":
+            (name, ratio), = values.items()
             assert row["ratio"] == ratio and row["ci_low"] == pytest.approx(0.99 * ratio) and row["variant"] == tests[0]["variant"]
             assert f"{contrasts.asked()[name].group['experiments'][0]}.csv)" in row["reason"]
 
 
-@pytest.mark.parametrize("latency, taken, verdict, told", [
+@pytest.mark.parametrize("latency, taken, verdict, words", [
     (700, 710, vd.HOLDS, "1024 threads with one load each take 710 cycles, 0.693 each: 256 fill at most 178 of a load's 700"),
     (700, 699, vd.UNDECIDED, "takes 699 cycles for each element, of a load's 700: a thread has several loads under way"),
     (900, 1030, vd.UNDECIDED, "1.01 each"), (700, 1030, vd.REVERSED, "1.01 each")])
-def test_other_threads_fill_no_more_of_a_latency_than_they_work(tmp_path, latency, taken, verdict, told):
+def test_other_threads_fill_no_more_of_a_latency_than_they_work(tmp_path, latency, taken, verdict, words):
     test, = (t for t in of_claim("S6") if t["kind"] == "filled")
     folder = folder_of(tmp_path / "m", {test["contrast"]: taken * 2**20 / vd.threads_of(test)}, probes=probes(latency=latency))
-    found = vd.judge(rs.Results(folder), test, test["n"][0])
-    assert found.verdict == verdict and told in found.reason
+    judgement = vd.judge(rs.Results(folder), test, test["n"][0])
+    assert judgement.verdict == verdict and words in judgement.reason
 
 
 def test_a_call_of_few_samples_is_told(tmp_path):
@@ -238,8 +239,8 @@ def test_a_call_of_few_samples_is_told(tmp_path):
 def test_too_few_contexts_give_no_verdict(tmp_path):
     folder = folder_of(tmp_path / "m")
     write_contrasts(folder, {"S1": 3}, enough="no", reason="too few contexts for an interval: 3, it takes 6")
-    found = judged(folder)["S1", vd.CLAIM]
-    assert found["verdict"] == vd.UNDECIDED and found["reason"].startswith("too few contexts") and math.isnan(found["ratio"])
+    row = judged(folder)["S1", vd.CLAIM]
+    assert row["verdict"] == vd.UNDECIDED and row["reason"].startswith("too few contexts") and math.isnan(row["ratio"])
 
 
 def copies(pageable: float) -> list[dict]:
@@ -253,10 +254,10 @@ def copies(pageable: float) -> list[dict]:
 def test_what_copying_costs_is_judged_by_the_copies_alone_and_the_rest_told_beside(tmp_path, over, verdict):
     folder = folder_of(tmp_path / "m", dict(L9a=1, L9b=1.3, L9c=3), copies=copies(over))
     rows = vd.verdicts(rs.Results(folder))
-    of = rows[(rows["claim"] == "L9") & (rows["n"] == 2**20)]
-    assert of["role"].tolist() == [vd.CLAIM, *[vd.BESIDE] * 4]
-    assert of["verdict"].tolist() == [verdict, vd.NONE, vd.NONE, vd.HOLDS, vd.HOLDS]
-    assert "16,384 bytes to pageable memory take 9 us, Synthetic GPU, copies.csv" in of["reason"].iloc[0]
+    mixed = rows[(rows["claim"] == "L9") & (rows["n"] == 2**20)]
+    assert mixed["role"].tolist() == [vd.CLAIM, *[vd.BESIDE] * 4]
+    assert mixed["verdict"].tolist() == [verdict, vd.NONE, vd.NONE, vd.HOLDS, vd.HOLDS]
+    assert "16,384 bytes to pageable memory take 9 us, Synthetic GPU, copies.csv" in mixed["reason"].iloc[0]
 
 
 # Nine kernels, each faster than the one before.
@@ -283,10 +284,10 @@ def test_speed_goes_with_a_counter_or_not(tmp_path, swapped, verdict):
     test, = of_claim("U8")
     values = list(range(9))
     values[:swapped + 1] = values[:swapped + 1][::-1]
-    found = judged(folder_of(tmp_path / "m", LADDER, ncu=counted(test, values) + dram(test, range(100, 1000, 100))))
-    of = found["U8", vd.CLAIM]
-    assert of["verdict"] == verdict and of["reason"].startswith(f"rank correlation {of['ratio']:.3g} of speed and dram")
-    assert "no value where" in found["U4", vd.CLAIM]["reason"]
+    rows = judged(folder_of(tmp_path / "m", LADDER, ncu=counted(test, values) + dram(test, range(100, 1000, 100))))
+    row = rows["U8", vd.CLAIM]
+    assert row["verdict"] == verdict and row["reason"].startswith(f"rank correlation {row['ratio']:.3g} of speed and dram")
+    assert "no value where" in rows["U4", vd.CLAIM]["reason"]
 
 
 @pytest.mark.parametrize("last, verdict", [(520, vd.UNDECIDED), (550, vd.HOLDS)])
@@ -294,25 +295,25 @@ def test_a_rate_of_what_is_the_same_decides_nothing(tmp_path, last, verdict):
     """Of bytes that are the same, bytes for each second go with speed whatever the kernels do. Bytes written count, too."""
     test, = of_claim("U8")
     rows = counted(test, range(1, 10)) + dram(test, [500] * 8 + [last])
-    found = judged(folder_of(tmp_path / "m", LADDER, ncu=rows))["U8", vd.CLAIM]
-    assert found["verdict"] == verdict
-    assert ("9 kernels have the same dram__bytes_read.sum + dram__bytes_write.sum, to within 1.3 %" in found["reason"]) == (verdict == vd.UNDECIDED)
+    row = judged(folder_of(tmp_path / "m", LADDER, ncu=rows))["U8", vd.CLAIM]
+    assert row["verdict"] == verdict
+    assert ("9 kernels have the same dram__bytes_read.sum + dram__bytes_write.sum, to within 1.3 %" in row["reason"]) == (verdict == vd.UNDECIDED)
 
 
 def test_counts_that_are_nearly_the_same_are_ties(tmp_path):
     """Of nine kernels of which each is faster than the one before, two have a quarter of the efficiency: one step in the
     order, whatever the last digits say."""
     rows = [r for test in of_claim("U4") for r in counted(test, [25, 25.01, 98, 98.1, 98.2, 98.3, 99.5, 99.3, 99.1])]
-    of = vd.verdicts(rs.Results(folder_of(tmp_path / "m", LADDER, ncu=rows))).query("claim == 'U4'")
-    assert set(of["verdict"]) == {vd.WEAKER} and of["ratio"].iloc[1] == pytest.approx(14 / math.sqrt(14 * 36))
-    assert of["reason"].str.contains(r"up to 2 % apart is a tie \(0.833 without ties\), and kernels whose counts tie are up to 3 times "
-                                     "apart").all()
-    assert of[vd.BEFORE].iloc[0] == vd.HOLDS
+    rows_of_claim = vd.verdicts(rs.Results(folder_of(tmp_path / "m", LADDER, ncu=rows))).query("claim == 'U4'")
+    assert set(rows_of_claim["verdict"]) == {vd.WEAKER} and rows_of_claim["ratio"].iloc[1] == pytest.approx(14 / math.sqrt(14 * 36))
+    assert rows_of_claim["reason"].str.contains(r"up to 2 % apart is a tie \(0.833 without ties\), and kernels whose counts tie are up to 3 times "
+                                                "apart").all()
+    assert rows_of_claim[vd.BEFORE].iloc[0] == vd.HOLDS
 
 
 def test_what_is_lacking_is_said(tmp_path):
-    found = judged(folder_of(tmp_path / "m", dict(S1=None), ncu=ncu_rows("L6", [("", ""), ("", "")], reason="ERR_NVGPUCTRPERM")))
-    reasons = {claim: row["reason"] for (claim, role), row in found.items() if role == vd.CLAIM and row["verdict"] == vd.UNDECIDED}
+    rows = judged(folder_of(tmp_path / "m", dict(S1=None), ncu=ncu_rows("L6", [("", ""), ("", "")], reason="ERR_NVGPUCTRPERM")))
+    reasons = {claim: row["reason"] for (claim, role), row in rows.items() if role == vd.CLAIM and row["verdict"] == vd.UNDECIDED}
     assert "ERR_NVGPUCTRPERM" in reasons["L6"] and "lacking" in reasons["S1"] and "no such row: run `reductio summarize" in reasons["S2"]
     assert "no probes.csv: " in reasons["S6"] and "no compiler.csv: " in reasons["T6"] and "no compiler.csv: " in reasons["U6"]
     assert "no contrasts.csv: run" in judged(folder_of(tmp_path / "none"))["S1", vd.CLAIM]["reason"]
@@ -333,21 +334,21 @@ def one_line(capsys) -> str:
 
 
 def test_two_folders_verdicts_are_set_beside_each_other(tmp_path, capsys):
-    there = folder_of(tmp_path / "there", dict(S1=3, U0a=1.8, U0b=1.3, T2=0.5))
+    other = folder_of(tmp_path / "there", dict(S1=3, U0a=1.8, U0b=1.3, T2=0.5))
     here = folder_of(tmp_path / "here", dict(S1=0.5, U0a=1.8, U0b=1.3))
-    assert run(here, "--beside", there) == 1 and f"there is no {here}/verdicts.csv: run `python" in one_line(capsys)
-    assert run(there) == run(here) == 0
+    assert run(here, "--beside", other) == 1 and f"there is no {here}/verdicts.csv: run `python" in one_line(capsys)
+    assert run(other) == run(here) == 0
     capsys.readouterr()
-    assert run(here, "--beside", there) == 0
+    assert run(here, "--beside", other) == 0
     *rows, own, large = filter(None, capsys.readouterr().out.splitlines())
     assert rows[0] == "_there: there" and [row.split()[:3] for row in rows[2:]] == [
         [claim, role, str(n)] for claim, own_n in (("S1", 2**20), ("T2", 2**24)) for role, n in (("claim", own_n), ("large", 2**28))]
     assert "reversed" in rows[2] and rows[2].split()[-2:] == ["holds", "3.0"]
     assert own == "at the documents' own sizes: both decide 2 of 36 verdicts, 1 alike and 1 otherwise"
     assert large.startswith("at 2^28:")
-    table = (there / "verdicts.csv").read_text()
-    (there / "verdicts.csv").write_text(table.replace("squares/strided:block=256", "squares/other:block=256"))
-    assert run(here, "--beside", there) == 1 and "were judged by different tests" in one_line(capsys)
+    table = (other / "verdicts.csv").read_text()
+    (other / "verdicts.csv").write_text(table.replace("squares/strided:block=256", "squares/other:block=256"))
+    assert run(here, "--beside", other) == 1 and "were judged by different tests" in one_line(capsys)
 
 
 # ------------------------------------------------------------------------------------------- verdicts.csv
@@ -356,7 +357,7 @@ def test_two_folders_verdicts_are_set_beside_each_other(tmp_path, capsys):
 def test_verdicts_are_written_counted_and_read_back(tmp_path, capsys):
     folder = folder_of(tmp_path / "m", dict(S1=3, U0a=1.8, U0b=1.05))
     assert run(folder) == 0
-    assert list(claims.verdicts(rs.Results(folder))) == rs.VERDICTS.names
+    assert list(claims.verdicts(rs.Results(folder))) == tb.VERDICTS.names
     said = capsys.readouterr().out.splitlines()
     assert said[-2].startswith("  by the tests as first set: ")
     assert said[-1].endswith("1 holds, 1 holds but weaker, 0 mixed, 0 no effect, 0 within 2 % of the threshold, 0 reversed, "
@@ -386,14 +387,14 @@ def test_the_papers_table_shows_ratios_and_verdicts(tmp_path):
                                         "U1c": 1.5})
     assert fields_of(rs.Results(folder))["S1"][3:] == ["---"] * 4
     run(folder)
-    of = fields_of(rs.Results(folder))
-    assert of["S1"][3:] == ["3.00 [2.97, 3.03]", "0.500 [0.495, 0.505]: reversed", "holds",
-                            r"above 1.02 (squares.\allowbreak{}csv)"]
-    assert of["S1"][2].startswith(r"\documentfigure{3 times")
-    assert of["U0"][3:6] == ["1.80, 1.05", "1.80, 1.05", "holds but weaker"]
-    assert of["U0"][6].startswith("holds: above 1.02 (unrolling.")
-    assert "; holds but weaker: below half of the document's 1.2" in of["U0"][6]
-    assert of["U1"][3] == "---, 1.40, 1.50" and of["T4"][3:6] == of["U8"][3:6] == ["---", "---", "not decidable here"]
+    fields = fields_of(rs.Results(folder))
+    assert fields["S1"][3:] == ["3.00 [2.97, 3.03]", "0.500 [0.495, 0.505]: reversed", "holds",
+                                r"above 1.02 (squares.\allowbreak{}csv)"]
+    assert fields["S1"][2].startswith(r"\documentfigure{3 times")
+    assert fields["U0"][3:6] == ["1.80, 1.05", "1.80, 1.05", "holds but weaker"]
+    assert fields["U0"][6].startswith("holds: above 1.02 (unrolling.")
+    assert "; holds but weaker: below half of the document's 1.2" in fields["U0"][6]
+    assert fields["U1"][3] == "---, 1.40, 1.50" and fields["T4"][3:6] == fields["U8"][3:6] == ["---", "---", "not decidable here"]
 
 
 def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, tmp_path):
@@ -407,10 +408,10 @@ def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, 
     assert [line.split(" & ")[2:4] for line in text.changes_body(rs.Results(folder))] == [["---"] * 2] * 2
     assert run(folder) == 0
     results = rs.Results(folder)
-    found = claims.verdicts(results)
-    own = found[found["role"] == vd.CLAIM].set_index("claim")
+    table = claims.verdicts(results)
+    own = table[table["role"] == vd.CLAIM].set_index("claim")
     assert tuple(own.loc["S1", ["verdict", vd.BEFORE]]) == (vd.HOLDS, "reversed; holds") and (own[vd.BEFORE] == "").sum() == 35
-    first = vd.as_first_set(found)
+    first = vd.as_first_set(table)
     assert first["S1"] == vd.REVERSED and (first.drop("S1") == own["verdict"].drop("S1")).all()
     assert text.changes_body(results) == [r"S1 & 2026-12-01 & reversed & holds & n is $2^{21}$ & it fits \\",
                                           r"S1 & 2026-12-02 & holds & holds & it \id{expects} more & the text does \\"]

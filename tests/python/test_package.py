@@ -167,9 +167,9 @@ def test_captured_calls_take_memory_from_their_plans_pool(monkeypatch):
         assert entry.enqueue(ctypes.addressof(problem), handle, 64, 128, stream) is None
         return seen[-1]
 
-    one, two = plan(), plan()
-    assert [call(one, False), call(one, True), call(one, True, 2), call(two, True), call(two, False)] == [None, 0, 0, 1, None]
-    entry.destroy(one)
+    first, second = plan(), plan()
+    assert [call(first, False), call(first, True), call(first, True, 2), call(second, True), call(second, False)] == [None, 0, 0, 1, None]
+    entry.destroy(first)
     three = plan()
     assert call(three, True) == 0 and call(two, True) == 1 and fake.made == [0, 1]
     entry.destroy(two), entry.destroy(three)
@@ -270,12 +270,12 @@ def test_a_function_that_raises_while_it_prepares(capfd):
     def number(problem):
         return 1 / 0
 
-    for one, said in ((declared(unprepared, prepared=True), "unprepared raised MemoryError: no room"),
-                      (declared(asks, prepared=True, workspace=number), "asks raised ZeroDivisionError: division by zero"),
-                      (declared(asks, prepared=True), "asks returned a NoneType, not the function to call")):
-        assert not reductio.verify(one, sizes="1000")
+    for variant, said in ((declared(unprepared, prepared=True), "unprepared raised MemoryError: no room"),
+                          (declared(asks, prepared=True, workspace=number), "asks raised ZeroDivisionError: division by zero"),
+                          (declared(asks, prepared=True), "asks returned a NoneType, not the function to call")):
+        assert not reductio.verify(variant, sizes="1000")
         printed = capfd.readouterr()
-        assert f"refused: {one.id}: {said}" in " ".join(printed.out.split())
+        assert f"refused: {variant.id}: {said}" in " ".join(printed.out.split())
         assert "Traceback" in printed.err or "returned" in said
 
 
@@ -527,9 +527,9 @@ def test_a_declared_function_keeps_its_name_and_text():
     import inspect
     def documented(x, out, stream):
         """Adds up."""
-    one = declared(documented)
-    assert (one.__name__, one.__doc__, one.__wrapped__) == ("documented", "Adds up.", documented)
-    assert str(inspect.signature(one)) == "(x, out, stream)" and one.named == "documented"
+    function = declared(documented)
+    assert (function.__name__, function.__doc__, function.__wrapped__) == ("documented", "Adds up.", documented)
+    assert str(inspect.signature(function)) == "(x, out, stream)" and function.named == "documented"
 
 
 def test_pandas_is_imported_when_a_table_is_made():

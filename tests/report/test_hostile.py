@@ -4,7 +4,7 @@ import json
 
 import pytest
 from report import page as report
-from report import results as rs
+from report import tables as tb
 import synthetic
 
 PAYLOADS = [
@@ -47,7 +47,7 @@ def hostile(tmp_path_factory):
     catalog = [dict(dict.fromkeys("variant title cites thread block grid group".split(), p), kind="document",
                     base_of="", default_settings="", operations="sum", document_n="") for p in PAYLOADS]
     synthetic.write_csv(folder / "catalog.csv", catalog)
-    claims = [dict(dict.fromkeys(rs.VERDICTS.names, p), **dict.fromkeys(rs.VERDICTS.numbers, 1), verdict="holds",
+    claims = [dict(dict.fromkeys(tb.VERDICTS.names, p), **dict.fromkeys(tb.VERDICTS.numbers, 1), verdict="holds",
                    role="claim") for p in PAYLOADS]
     synthetic.write_csv(folder / "verdicts.csv", claims)
     path = tmp_path_factory.mktemp("page") / "hostile.html"

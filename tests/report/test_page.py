@@ -31,9 +31,9 @@ def rows():
 
 def row_of(rows, key, n):
     variant, _, settings = key.partition(":")
-    found = rows[(rows["variant"] == variant) & (rows["settings"].fillna("") == settings) & (rows["n"] == n)]
-    assert len(found) == 1
-    return found.iloc[0]
+    matching = rows[(rows["variant"] == variant) & (rows["settings"].fillna("") == settings) & (rows["n"] == n)]
+    assert len(matching) == 1
+    return matching.iloc[0]
 
 
 def numbers(text):
@@ -58,9 +58,9 @@ def saved(page, button):
     end = time.time() + HANGS_S
     while time.time() < end:
         time.sleep(0.05)
-        there = {p.name for p in page.driver.downloads.iterdir()}  # while it is written, under another name
-        if len(there) == 1 and not any(name.startswith(".") or name.endswith(".crdownload") for name in there):
-            return (page.driver.downloads / there.pop()).read_bytes()
+        files = {p.name for p in page.driver.downloads.iterdir()}  # while it is written, under another name
+        if len(files) == 1 and not any(name.startswith(".") or name.endswith(".crdownload") for name in files):
+            return (page.driver.downloads / files.pop()).read_bytes()
     raise AssertionError(f"{button} saved nothing")
 
 
@@ -99,11 +99,11 @@ def test_hovering_tells_the_numbers_of_the_csv(page, h200, rows, value, name, co
         page.key("ArrowRight")
         facts, label = page.facts("#tip"), page.text("#tip strong")
         shown.add(label)
-        of = row_of(rows, key_of(page, label), size_of(facts["n"]))
-        for text, value in zip(re.findall(r"[\d.,]*\d", facts[name]), [scale * of[c] for c in columns], strict=True):
+        row = row_of(rows, key_of(page, label), size_of(facts["n"]))
+        for text, value in zip(re.findall(r"[\d.,]*\d", facts[name]), [scale * row[c] for c in columns], strict=True):
             digits = len(text.partition(".")[2])
             assert text == f"{value:,.{digits}f}" and digits >= (0 if value >= 99.95 else 1), (facts, columns)
-        assert facts["samples"] == f"{of['n_samples']:.0f}"
+        assert facts["samples"] == f"{row['n_samples']:.0f}"
         page.key("ArrowUp")
     assert len(shown) > 1, "the keys reach several variants"
     assert page.facts("#point")["title"] and page.facts("#point")["strategy"]
@@ -122,10 +122,10 @@ def test_errors_against_time(page, h200):
         seen[key_of(page, page.text("#tip strong"))] = facts["error"], numbers(facts["time"])[0]
     assert len(seen) > 2
     for key, (error, time_us) in seen.items():
-        of = row_of(table, key, 2**20)
-        exact = of["abs_error"] / of["sum_of_magnitudes"]
+        row = row_of(table, key, 2**20)
+        exact = row["abs_error"] / row["sum_of_magnitudes"]
         assert error == "exact" if not exact else float(error) == pytest.approx(exact, rel=0.01)
-        assert time_us == pytest.approx(1e6 * of["time_median_s"], rel=0.01)
+        assert time_us == pytest.approx(1e6 * row["time_median_s"], rel=0.01)
     page.choose("size", str(2**28))
     page.key("ArrowRight")
     assert page.facts("#tip")["n"] == "2^28"
@@ -156,10 +156,10 @@ def test_every_choice_changes_what_it_says(page, h200):
             "value": lambda: page.texts("#plot text"), "scale": lambda: page.texts("#plot text"),
             "base": lambda: page.texts("#plot text")}
     for name, what in said.items():
-        of, before = page.options(name), what()
-        assert len(of) > 1, name
+        offered, before = page.options(name), what()
+        assert len(offered) > 1, name
         now = page.js("return document.querySelector(`select[name=${arguments[0]}]`).value", name)
-        page.choose(name, next(word for word in of if word != now))
+        page.choose(name, next(word for word in offered if word != now))
         assert what() != before, name
         page.choose(name, now)
         assert what() == before, name
@@ -221,8 +221,8 @@ def test_the_search_reads_titles_and_strategies(page, h200):
     find = ("const s = document.getElementById('search'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));"
             "return [...document.querySelectorAll('#variants button')].map(b => b.dataset.key)")
     everything = page.js(find, "")
-    found = page.js(find, "Last Block")  # neither case nor order of the words counts
-    assert "multiblock/last-block-warp" in {key.partition(":")[0] for key in found} and 0 < len(found) < len(everything)
+    keys = page.js(find, "Last Block")  # neither case nor order of the words counts
+    assert "multiblock/last-block-warp" in {key.partition(":")[0] for key in keys} and 0 < len(keys) < len(everything)
     assert page.js(find, "no such thing") == [] and "No variant matches" in page.text("#variants")
 
 
@@ -265,17 +265,17 @@ def test_another_base_gives_the_programs_own_speedups(page, h200, rows):
     lines = {size_of(line[0]): line for line in page.js(CELLS, "#table")}
     assert len(lines) == 21
     for n, line in lines.items():
-        of = row_of(rows, ROLLED, n)
-        told = next(numbers(text) for text in line[1:] if text != "1.000 [1.000, 1.000]")
-        assert told == pytest.approx([of["speedup"], of["speedup_ci_low"], of["speedup_ci_high"]], abs=0.0015)
+        row = row_of(rows, ROLLED, n)
+        shown = next(numbers(text) for text in line[1:] if text != "1.000 [1.000, 1.000]")
+        assert shown == pytest.approx([row["speedup"], row["speedup_ci_low"], row["speedup_ci_high"]], abs=0.0015)
 
 
 def test_samples_of_a_point(page, h200, rows):
     page.open(h200, f"#s={ROLLED}&point=nvidia-h200 {2**20} {ROLLED}")
     assert page.text("#samples h3") == "Samples of twopass/rolled [second-launch] at n = 2^20"
-    of = row_of(rows, ROLLED, 2**20)
-    told = next(t for t in page.texts("#samples figcaption") if t.startswith("Paired ratio to cub/sum"))
-    assert numbers(told) == pytest.approx([of["speedup"], of["speedup_ci_low"], of["speedup_ci_high"]], abs=0.0015)
+    row = row_of(rows, ROLLED, 2**20)
+    caption = next(t for t in page.texts("#samples figcaption") if t.startswith("Paired ratio to cub/sum"))
+    assert numbers(caption) == pytest.approx([row["speedup"], row["speedup_ci_low"], row["speedup_ci_high"]], abs=0.0015)
     dots = page.js("return document.querySelectorAll('#samples figure:nth-child(2) circle').length")
     assert dots == 12, "one for each context"
 
@@ -288,13 +288,13 @@ def test_every_sample_where_the_page_holds_all(page, tmp_path):
     for name in ("cpu.csv", "cpu.samples.csv.gz", "machine.json"):
         shutil.copy(RESULTS / "cpu-intel-xeon" / name, folder)
     table = pd.read_csv(folder / "cpu.samples.csv.gz")
-    of = table[(table["variant"] == "eigen/sum") & (table["element_type"] == "f32") & (table["n"] == 2**20) &
-               (table["cache_state"] == "warm") & (table["operation"] == "sum")].iloc[0]
-    times = [float(t) for t in of["time_s"].split()]
+    rows = table[(table["variant"] == "eigen/sum") & (table["element_type"] == "f32") & (table["n"] == 2**20) &
+                 (table["cache_state"] == "warm") & (table["operation"] == "sum")].iloc[0]
+    times = [float(t) for t in rows["time_s"].split()]
     path = tmp_path / "all.html"
     path.write_text(report.make([folder], "all")[0])
     page.open(path, f"#s=eigen/sum&point=mine {2**20} eigen/sum")
-    assert page.text("#samples .hint") == f"{len(times)} samples of {len(set(of['allocation'].split()))} contexts."
+    assert page.text("#samples .hint") == f"{len(times)} samples of {len(set(rows['allocation'].split()))} contexts."
     assert page.js("return document.querySelectorAll('#samples figure:nth-child(2) circle').length") == len(times)
 
 
@@ -313,11 +313,11 @@ def test_a_banner_where_times_may_mislead(page, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(report.make([folder])[0])
     page.open(path)
-    told = page.texts("#banners p")
+    banners = page.texts("#banners p")
     for word in ("Debug", "uncommitted", "busy when these runs began", "stayed busy", "interrupted",
                  "throttled at the start or end", "At 1 point samples were discarded", "1 row of the simulated device"):
-        assert [line for line in told if word in line], word
-    assert len(told) == 8
+        assert [line for line in banners if word in line], word
+    assert len(banners) == 8
 
     good = synthetic.write_folder(tmp_path / "good", [synthetic.timed(1e-6, n=2**10, variant="cub/sum")])
     path.write_text(report.make([good])[0])
@@ -344,10 +344,10 @@ def test_saving_what_is_shown(page, h200, rows):
     assert {f"{row['variant']}:{row['settings']}".rstrip(":") for row in table} == set(page.pressed())
     assert len(table) == 21 * len(page.pressed())
     for row in table[::17]:
-        of = row_of(rows, f"{row['variant']}:{row['settings']}".rstrip(":"), int(row["n"]))
+        stored = row_of(rows, f"{row['variant']}:{row['settings']}".rstrip(":"), int(row["n"]))
         for column in ("time_median_s", "time_ci_low_s", "bandwidth_bytes_per_s", "speedup", "launch_floor_s"):
-            assert float(row[column]) == of[column], column
-        assert row["run_id"] == of["run_id"]
+            assert float(row[column]) == stored[column], column
+        assert row["run_id"] == stored["run_id"]
     svg = saved(page, "save-svg").decode()
     file, = page.driver.downloads.iterdir()
     assert file.name == "comparison-sum-f32-device-cold_dirty-speedup-nvidia-h200.svg"
@@ -381,8 +381,8 @@ def test_the_conditions_are_those_of_machine_json(page, h200):
     facts = page.facts("#conditions-view")
     assert facts["GPU"] == "NVIDIA H200" and facts["L2"] == "60 MiB" and facts["build type"] == "Release"
     assert "element type i32 is not supported" in page.text("#conditions-view")
-    told = page.texts("#conditions-view .banner")
-    assert set(page.texts("#banners p")) < set(told) and any(line.startswith("No core was quiet") for line in told)
+    warnings = page.texts("#conditions-view .banner")
+    assert set(page.texts("#banners p")) < set(warnings) and any(line.startswith("No core was quiet") for line in warnings)
 
 
 def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
@@ -426,12 +426,12 @@ def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
     page.choose("release-call", "thrust/reduce")
     page.choose("release-type", "f64")
     page.choose("release-n", str(2**20))
-    of = table[(table["pair"] == "adjacent") & table["variant"].str.fullmatch(r"thrust@[\d.]+/reduce") &
-               (table["element_type"] == "f64") & (table["n"] == 2**20)]
-    of = of[of["cache_state"] == page.js("return document.querySelector('select[name=release-cache]').value")]
-    told = page.js(CELLS, "#releases-view")
-    assert [line[1] for line in told] == of["variant"].tolist()
-    assert [numbers(line[3])[0] for line in told] == pytest.approx(of["speedup"].tolist(), abs=6e-4)
+    rows_shown = table[(table["pair"] == "adjacent") & table["variant"].str.fullmatch(r"thrust@[\d.]+/reduce") &
+                       (table["element_type"] == "f64") & (table["n"] == 2**20)]
+    rows_shown = rows_shown[rows_shown["cache_state"] == page.js("return document.querySelector('select[name=release-cache]').value")]
+    cells = page.js(CELLS, "#releases-view")
+    assert [line[1] for line in cells] == rows_shown["variant"].tolist()
+    assert [numbers(line[3])[0] for line in cells] == pytest.approx(rows_shown["speedup"].tolist(), abs=6e-4)
     assert page.console() == []
 
 
@@ -463,9 +463,9 @@ def test_a_saved_picture_has_its_conditions_and_no_text_over_another(page, h200,
             "d.append(document.importNode(new DOMParser().parseFromString(arguments[0], 'image/svg+xml').documentElement,"
             " true))", svg)
     assert page.js("return document.querySelectorAll('#pasted text').length") > 10 and page.js(TOUCHING) == []
-    told = " ".join(page.texts("#pasted text"))
-    assert "nvidia-h200, NVIDIA H200, driver 580.159.04, 2026-11-" in told and "revision " in told
-    assert page.text("#caption")[:30] in told
+    words = " ".join(page.texts("#pasted text"))
+    assert "nvidia-h200, NVIDIA H200, driver 580.159.04, 2026-11-" in words and "revision " in words
+    assert page.text("#caption")[:30] in words
 
 
 def test_each_axis_of_errors_against_time_has_numbers(page, h200):
@@ -597,24 +597,24 @@ def test_the_claims_of_each_folder_side_by_side(page, tmp_path):
     tables = [pd.read_csv(RESULTS / name / "verdicts.csv", keep_default_na=False) for name in names]
     verdicts = [t[t["role"] == "claim"].set_index("claim")["verdict"] for t in tables]
     page.open(path, "#view=claims")
-    told = ("return [...document.querySelectorAll('.cards > tbody > tr')].map(r => [r.children[0].textContent,"
-            "...[...r.querySelectorAll('strong')].map(s => s.textContent)])")
-    assert page.js(told) == [[claim, *(of[claim] for of in verdicts)] for claim in verdicts[0].index]
+    read_rows = ("return [...document.querySelectorAll('.cards > tbody > tr')].map(r => [r.children[0].textContent,"
+                 "...[...r.querySelectorAll('strong')].map(s => s.textContent)])")
+    assert page.js(read_rows) == [[claim, *(verdict_of[claim] for verdict_of in verdicts)] for claim in verdicts[0].index]
     page.choose("differ", "yes")
-    assert [line[0] for line in page.js(told)] == [c for c in verdicts[0].index if verdicts[0][c] != verdicts[1][c]] != []
+    assert [line[0] for line in page.js(read_rows)] == [c for c in verdicts[0].index if verdicts[0][c] != verdicts[1][c]] != []
     page.open(path, "#experiment=levels")
     assert [t for t in page.texts("#plot text") if t.startswith("L2 is full")] == [
         "L2 is full: 60 MiB, nvidia-h200", "L2 is full: 50 MiB, nvidia-h100-80gb-hbm3"]
     assert page.console() == []
 
 
-def contrast(one, other):
+def contrast(ground, other):
     """As WCAG 2 counts it."""
     def light(color):
         linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in color)]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    high, low = sorted((light(one), light(other)), reverse=True)
+    high, low = sorted((light(ground), light(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 

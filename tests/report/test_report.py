@@ -28,7 +28,7 @@ def test_a_page_is_written(folder, tmp_path):
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("spoil, told", [
+@pytest.mark.parametrize("spoil, message", [
     (lambda f: (f / "cpu.csv").unlink(), "holds no rows of an experiment"),
     (lambda f: (f / "cpu.csv").write_text(""), "is empty"),
     (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n3,", "\n2,")), "schema version 2"),
@@ -39,12 +39,12 @@ def test_a_page_is_written(folder, tmp_path):
     (lambda f: (f / "verdicts.csv").write_text("claim\n"), "verdicts.csv has a header but no rows"),
     (lambda f: (f / "limits.csv").write_text((f / "cpu.csv").read_text()[:5000]), "limits.csv: its last row has no"),
     (lambda f: shutil.rmtree(f), "is not a folder")])
-def test_a_damaged_folder_is_one_line(folder, tmp_path, capsys, spoil, told):
+def test_a_damaged_folder_is_one_line(folder, tmp_path, capsys, spoil, message):
     spoil(folder)
     assert report.main([str(folder), "--out", str(tmp_path / "page.html")]) == 1
     out, error = capsys.readouterr()
     assert out == "" and not (tmp_path / "page.html").exists()
-    assert error.startswith("reductio: ") and error.count("\n") == 1 and told in error
+    assert error.startswith("reductio: ") and error.count("\n") == 1 and message in error
 
 
 @pytest.mark.parametrize("out, why", [(".", "it is a folder"), ("nowhere/page.html", "No such file or directory"),
@@ -64,8 +64,8 @@ def test_a_full_disk_keeps_the_earlier_page(folder, tmp_path):
                            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.path[:0] = sys.argv[1:2]; from report import page; "
                            "sys.exit(page.main(sys.argv[2:]))' \"$@\"", "sh", SOURCE / "src", folder, "--out", page],
                           stderr=subprocess.PIPE, text=True) as run:
-        told = run.stderr.read()
-    assert run.returncode == 1 and f"cannot write {page}: File too large" in told
+        message = run.stderr.read()
+    assert run.returncode == 1 and f"cannot write {page}: File too large" in message
     assert page.read_text() == "earlier" and [p.name for p in tmp_path.iterdir()] == ["mine", page.name]
 
 
@@ -109,8 +109,8 @@ def test_without_the_library_it_says_what_to_install(folder, tmp_path, monkeypat
     monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SystemExit) as ended:
         report.main([str(folder), "--out", str(tmp_path / "page.html")])
-    told = ended.value.code
-    assert "\n" not in told and "needs the Python package pyobsplot: pip install -r requirements.txt" in told
+    message = ended.value.code
+    assert "\n" not in message and "needs the Python package pyobsplot: pip install -r requirements.txt" in message
 
 
 def test_the_page_of_the_h200_is_whole_and_small():
@@ -142,7 +142,7 @@ def test_the_mean_of_a_context_is_the_programs():
     """A tenth of the samples at either end is left out, also where that is no whole number, as trimmed_mean() does."""
     groups = {(7, 0): ([5.0], 5), (7, 2): ([1.0, 100.0], 50.5), (9, 0): ([1000.0, *map(float, range(1, 10))], 5.5),
               (9, 1): ([100.0, 0.0, 3.0, 1.0, 2.0], (0.5 * 0 + 1 + 2 + 3 + 0.5 * 100) / 4)}
-    of = [(row, context, value) for (row, context), (values, _) in reversed(groups.items()) for value in values]
-    rows, contexts, means = report.trimmed_means(*map(np.array, zip(*of)))
+    samples = [(row, context, value) for (row, context), (values, _) in reversed(groups.items()) for value in values]
+    rows, contexts, means = report.trimmed_means(*map(np.array, zip(*samples)))
     assert list(zip(rows, contexts)) == list(groups)
     assert means == pytest.approx([mean for _, mean in groups.values()])

@@ -99,8 +99,8 @@ esac""")
         path.write_text(f'#!/usr/bin/env bash\necho "${{0##*/}} $*" >>"{self.calls_file}"\n{body}\n')
         path.chmod(0o755)
 
-    def gpu(self, there: bool) -> None:
-        self.command("nvidia-smi", "echo 'GPU 0: Synthetic'" if there else "exit 9")
+    def gpu(self, present: bool) -> None:
+        self.command("nvidia-smi", "echo 'GPU 0: Synthetic'" if present else "exit 9")
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
         self.calls_file.write_text("")
@@ -202,8 +202,8 @@ def test_a_named_machine_is_not_measured_and_compared_with_another(project):
 def test_verdicts_and_goals_follow_from_the_csv_as_they_are_now(project):
     other = project.committed / "other"
     assert verdicts.main([str(other), "--cpu-results", str(project.committed / "some-cpu")]) == 0
-    told = project.run("--machine", "other").stdout
-    assert "differ from the committed" not in told and "left out: no tuned.csv" in told
+    printed = project.run("--machine", "other").stdout
+    assert "differ from the committed" not in printed and "left out: no tuned.csv" in printed
     synthetic.write_contrasts(other, {("T2", 2**24): 2})
     synthetic.write_csv(other / "tuned.csv", synthetic.tuned_rows((2**12,)))
     synthetic.write_csv(other / "narrow.csv", synthetic.narrow_rows((2**10,)))
@@ -226,13 +226,13 @@ def test_without_a_gpu_the_paper_is_of_committed_results(project):
     assert "which has no GPU, but from the committed results of nvidia-h200" in done.stdout
 
 
-@pytest.mark.parametrize("arguments, told", [
+@pytest.mark.parametrize("arguments, message", [
     (["--machine", "frob"], "no results of a machine 'frob' are committed; known: nvidia-h200 other some-cpu"),
     (["--machine"], "--machine needs the name of a machine; known: nvidia-h200 other some-cpu"),
     (["--machine", "../results/other"], "no results of a machine '../results/other'"),
     (["--compare", "frob"], "no results of a machine 'frob' are committed"),
     (["--compare", "other"], "there is no GPU here")])
-def test_bad_input_is_one_line_before_anything_is_done(project, arguments, told):
+def test_bad_input_is_one_line_before_anything_is_done(project, arguments, message):
     done = project.run(*arguments)
-    assert done.returncode == 1 and told in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
+    assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
     assert not (project.folder / "out").exists() and not project.calls("apt-get")

@@ -9,6 +9,7 @@ import synthetic
 import claims
 import summary
 from report import results as rs
+from report import tables as tb
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +38,8 @@ def test_the_comparison_has_each_groups_fastest_call_beside_cub(folder):
         f"{100 * 2**30 / kernel / 5e12:.0f} %", f"{cub * 1e6:.0f}", "0.988 [0.980, 0.990]"]
     # unroll/unroll8-template: 5 us + 2^30 bytes at 2.9 TB/s + 15 us of the host; CUB: 8 us more than on the device.
     kernel, end_to_end = 20e-6 + 2**30 / 2.9e12, 13e-6 + 2**30 / 4e12
-    of = fields(table, "`unroll/")
-    assert (of[1], of[4], of[7]) == ("end to end", f"{kernel * 1e6:.0f}", f"{end_to_end * 1e6:.0f}")
+    cells = fields(table, "`unroll/")
+    assert (cells[1], cells[4], cells[7]) == ("end to end", f"{kernel * 1e6:.0f}", f"{end_to_end * 1e6:.0f}")
     assert fields(table, "`cub/sum`")[-1] == "1"
     assert fields(table, "*only reading* (an empty call: 2.00 us)")[4] == f"{read * 1e6:.0f}"
 
@@ -71,7 +72,7 @@ def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
 
 def test_a_mixed_claim_says_at_each_size_where_it_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "listed", lambda: {"claims": [{"id": "L7"}]})
-    blank = dict.fromkeys(rs.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little")
+    blank = dict.fromkeys(tb.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little")
     rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),
             *(blank | dict(role="step", n=2**20, verdict="holds", ratio=r, ci_low=r, ci_high=r, base="a/b", variant="a/c")
               for r in (0.8, 1, 0.9, 0.95)),
@@ -115,9 +116,9 @@ def test_checks_are_counted(folder, tmp_path):
     (copy / "selftest.json").write_text(json.dumps(
         {"together": {"false_positives": 3, "comparisons": 64}, "apart": {"false_positives": 2, "comparisons": 64},
          "planted": [planted, planted | {"found": False}, planted | {"too_small_beside_other": True}]}))
-    found = summary.checks(rs.Results(copy))
-    assert found["nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)"] == "3 of 5, at most 9 % apart"
-    assert found["a plain loop, `cub/sum` in a graph: within 3 %"].startswith("2 of 2")
-    assert found["two runs, on the device: the interval includes 1"].startswith("75.0 % of 4")
-    assert found["`selftest`, a variant against itself: the interval excludes 1"] == "3 of 64"
-    assert found["`selftest`, planted slowdowns of 0, 5 and 10 %: reported correctly"] == "1 of 3"
+    counted = summary.checks(rs.Results(copy))
+    assert counted["nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)"] == "3 of 5, at most 9 % apart"
+    assert counted["a plain loop, `cub/sum` in a graph: within 3 %"].startswith("2 of 2")
+    assert counted["two runs, on the device: the interval includes 1"].startswith("75.0 % of 4")
+    assert counted["`selftest`, a variant against itself: the interval excludes 1"] == "3 of 64"
+    assert counted["`selftest`, planted slowdowns of 0, 5 and 10 %: reported correctly"] == "1 of 3"

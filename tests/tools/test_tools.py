@@ -144,8 +144,8 @@ def test_the_commands_explain_themselves_and_reject_what_they_do_not_know(script
 
 def test_tests_that_sanitizers_skip_say_so_as_cmake_finds_it():
     """Others would run nowhere: tests/CMakeLists.txt takes files that say it into the release build."""
-    found = (SOURCE / "tests" / "CMakeLists.txt").read_text()
-    assert found.count('"LEFT_TO_RELEASE_BUILDS|ifndef REDUCTIO_SANITIZED"') == 1
+    text = (SOURCE / "tests" / "CMakeLists.txt").read_text()
+    assert text.count('"LEFT_TO_RELEASE_BUILDS|ifndef REDUCTIO_SANITIZED"') == 1
     skips = re.compile(r"sanitized\b[^\n]*\bGTEST_SKIP|!defined\(REDUCTIO_SANITIZED")
     assert skips.search('if (sanitized && x) GTEST_SKIP() << "y";') and skips.search("#if !defined(REDUCTIO_SANITIZED)")
     for path in (SOURCE / "tests").rglob("*.cpp"):

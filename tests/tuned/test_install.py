@@ -180,8 +180,8 @@ def test_a_program_and_a_library_in_it_launch_by_functions_of_their_own(consumer
     merged."""
     if not shutil.which("readelf"):
         pytest.skip("readelf is not there")
-    found, = consumer.rglob("main.cu.o")
-    weak = [line for line in run("readelf", "-sW", found).stdout.splitlines() if re.search(" FUNC +WEAK ", line)]
+    object_file, = consumer.rglob("main.cu.o")
+    weak = [line for line in run("readelf", "-sW", object_file).stdout.splitlines() if re.search(" FUNC +WEAK ", line)]
     for name in ("launch_any", "check_launch"):
         of_name = [line for line in weak if name in line]
         assert of_name and all(" HIDDEN " in line for line in of_name)

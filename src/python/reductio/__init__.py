@@ -119,7 +119,7 @@ def run(*experiments: str, variants: Iterable["Variant | str"] | None = None, ou
 
 
 def _regex(ids: Iterable[str]) -> str:
-    return "^(" + "|".join(re.sub(r"([.+])", r"\\\1", one) for one in ids) + ")$"
+    return "^(" + "|".join(re.sub(r"([.+])", r"\\\1", name) for name in ids) + ")$"
 
 
 def _is_file(word: str) -> bool:

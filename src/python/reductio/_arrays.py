@@ -262,18 +262,18 @@ def guess(function) -> str | None:
                     yield package(around[name].cell_contents)
             elif name in scope:
                 yield package(scope[name])
-        yield from (one.argval.split(".")[0] for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME")
+        yield from (step.argval.split(".")[0] for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME")
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
                 yield from named(inner)
 
     def libraries(packages) -> list[str]:
-        found = set(packages)
-        return list(dict.fromkeys(arrays for one, arrays in GUESSES.items() if one in found))
+        used = set(packages)
+        return list(dict.fromkeys(arrays for package, arrays in GUESSES.items() if package in used))
 
     mine = libraries(named(code)) if code else []
     imported = libraries(package(value) for value in list(scope.values()) if isinstance(value, ModuleType))
-    only = [one for one in imported if one != "numpy"] or imported
+    only = [package for package in imported if package != "numpy"] or imported
     return mine[0] if mine else only[0] if len(only) == 1 else None
 
 

@@ -55,8 +55,8 @@ class Partial:
         if array.dtype.kind == "f":
             self._add_floats(array, squares, threads)
         elif array.dtype.kind == "O":
-            for one in array.flat:
-                self._add_number(one, squares)
+            for number in array.flat:
+                self._add_number(number, squares)
         else:
             self._add_integer(_integer_sums(array.reshape(1, -1), squares)[0], array.size)
         return self
@@ -75,12 +75,12 @@ class Partial:
                 _check(library().reductio_exact_add(self._words, block.ctypes.data, block.size, native.itemsize, squares,
                                                     threads or 0))
 
-    def _add_number(self, one, squares):
+    def _add_number(self, number, squares):
         import numpy
-        if isinstance(one, int):
-            self._add_integer(one * one if squares else one, 1)
+        if isinstance(number, int):
+            self._add_integer(number * number if squares else number, 1)
         else:
-            self._add_floats(numpy.array([one], numpy.float64), squares, 1)
+            self._add_floats(numpy.array([number], numpy.float64), squares, 1)
 
     def _add_integer(self, value: int, terms: int):
         added, size = Partial(), abs(value)
@@ -140,13 +140,13 @@ def exact(function: str, x: Any, axis: Any, dtype: Any, threads: int | None) -> 
     if array.dtype.kind == "f":
         to = _rounded_to(dtype) if dtype is not None else _native(array)
         sums = _sums_of_floats(array, rows, wanted, to, threads or 0)
-    elif dtype is None and all(isinstance(one, int) for one in (array.flat if array.dtype.kind == "O" else ())):
+    elif dtype is None and all(isinstance(element, int) for element in (array.flat if array.dtype.kind == "O" else ())):
         sums = [_integer_sums(rows, squares) for squares in wanted]
     else:
         to = _rounded_to(dtype or "f64")
         sums = [numpy.array([Partial()._add(row, squares, threads).round(to) for row in rows], to) for squares in wanted]
     if mask is not None and not kept.any(axis=1).all():
-        sums = [numpy.ma.array(one, mask=~kept.any(axis=1)) for one in sums]
+        sums = [numpy.ma.array(column, mask=~kept.any(axis=1)) for column in sums]
     stack = numpy.stack if mask is None else numpy.ma.stack
     out = stack(sums).reshape(2, *shape) if len(sums) == 2 else sums[0].reshape(shape)[()]
     if owner == "torch" and getattr(out, "dtype", numpy.dtype(object)) != object:
@@ -166,10 +166,10 @@ def _sums_of_floats(array, rows, wanted, to, threads):
         return sums
     rows = numpy.require(rows, native, ["C_CONTIGUOUS", "ALIGNED"])
     sums = [numpy.empty(len(rows)) for _ in wanted]
-    places = {squares: one.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for squares, one in zip(wanted, sums)}
+    places = {squares: total.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for squares, total in zip(wanted, sums)}
     _check(library().reductio_exact_rows(rows.ctypes.data, len(rows), rows.shape[1], native.itemsize, to.itemsize, threads,
                                          places.get(False), places.get(True)))
-    return [one.astype(to) for one in sums]  # they are rounded already
+    return [total.astype(to) for total in sums]  # they are rounded already
 
 
 def _integer_sums(rows, squares: bool):
@@ -198,7 +198,7 @@ def _halves(block, squares: bool):
     low32, by = numpy.uint64(0xffffffff), numpy.uint64(32)
     high, low = size >> by, size & low32
     products = [(64, high * high), (33, high * low), (0, low * low)]
-    return [(place + more, part) for place, one in products for more, part in ((32, one >> by), (0, one & low32))]
+    return [(place + more, part) for place, product in products for more, part in ((32, product >> by), (0, product & low32))]
 
 
 def _rows_of(array, axis):
@@ -264,9 +264,9 @@ def host_array(function: str, x: Any):
         array = numpy.array(x, object)  # it may hold integers that a double does not
     kind = array.dtype.kind
     if kind == "O":
-        for one in array.flat:
-            if not isinstance(one, (int, float, numpy.floating, numpy.integer)) or isinstance(one, numpy.longdouble):
-                raise Error(f"{function} takes numbers; the array holds a {type(one).__name__}"
+        for element in array.flat:
+            if not isinstance(element, (int, float, numpy.floating, numpy.integer)) or isinstance(element, numpy.longdouble):
+                raise Error(f"{function} takes numbers; the array holds a {type(element).__name__}"
                             + ("" if array.shape else f", as numpy.asarray sees a {type(x).__name__}"))
         return numpy.array([int(v) if isinstance(v, numpy.integer) else v for v in array.flat] + [None],
                            object)[:-1].reshape(array.shape), mask, owner
@@ -313,10 +313,10 @@ def _refuse_missing(x) -> None:
     import numpy
     missing = getattr(x, "null_count", 0)  # of Arrow and Polars
     missing = missing() if callable(missing) else missing
-    for one in [x.iloc[:, i] for i in range(x.shape[1])] if _is_frame(x) else [x]:
-        dtype = getattr(one, "dtype", None)  # pandas' NaN is a number, as numpy's; NA and None are none
-        if hasattr(one, "isna") and (not isinstance(dtype, numpy.dtype) or dtype.kind == "O"):
-            missing += int(one.isna().sum())
+    for column in [x.iloc[:, i] for i in range(x.shape[1])] if _is_frame(x) else [x]:
+        dtype = getattr(column, "dtype", None)  # pandas' NaN is a number, as numpy's; NA and None are none
+        if hasattr(column, "isna") and (not isinstance(dtype, numpy.dtype) or dtype.kind == "O"):
+            missing += int(column.isna().sum())
     if isinstance(missing, int) and missing:
         raise Error(f"{missing} of the values are missing; leave them out, as by x.dropna(), or fill them")
     mask = getattr(x, "mask", None)

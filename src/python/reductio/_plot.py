@@ -17,14 +17,14 @@ def speedups(rows: list[dict], confidence: float):
     rows = [row for row in rows if row["ratio"] is not None]
     if not rows:
         raise ValueError("nothing was compared, so there is nothing to draw; the table has the reasons")
-    of = lambda row: (row["operation"], row["element_type"], row["timing_mode"], row["cache_state"])
-    panels = list(dict.fromkeys(map(of, rows)))
+    panel_of = lambda row: (row["operation"], row["element_type"], row["timing_mode"], row["cache_state"])
+    panels = list(dict.fromkeys(map(panel_of, rows)))
     lines = list(dict.fromkeys((row["variant"], row["settings"]) for row in rows))
     figure, axes = plt.subplots(len(panels), 1, figsize=(6.5, 0.6 + 2.4 * len(panels)), layout="constrained",
                                 sharex=True, squeeze=False)
     for panel, ax in zip(panels, axes[:, 0]):
         for i, line in enumerate(lines):
-            mine = sorted((row for row in rows if of(row) == panel and (row["variant"], row["settings"]) == line),
+            mine = sorted((row for row in rows if panel_of(row) == panel and (row["variant"], row["settings"]) == line),
                           key=lambda row: row["n"])
             if not mine:
                 continue

@@ -162,7 +162,7 @@ def words_of(options: dict[str, Any]) -> list[str]:
             out.append(option)
             continue
         if isinstance(value, dict):
-            value = ",".join(f"{key}={one}" for key, one in value.items())
+            value = ",".join(f"{key}={chosen}" for key, chosen in value.items())
         elif isinstance(value, (list, tuple, set, range)):
             value = ",".join(map(str, value))
         out.append(f"{option}={value}")
@@ -172,17 +172,17 @@ def words_of(options: dict[str, Any]) -> list[str]:
 def split(variants: Sequence[Any]) -> tuple[list[str], list[_variants.Variant]]:
     """Names as the command line takes them, and the functions among them."""
     ids, functions = [], []
-    for one in variants:
-        if isinstance(one, _variants.Variant):
-            ids.append(one.id)
-            functions.append(one)
-        elif isinstance(one, (str, os.PathLike)):
-            ids.append(os.fspath(one))
+    for variant in variants:
+        if isinstance(variant, _variants.Variant):
+            ids.append(variant.id)
+            functions.append(variant)
+        elif isinstance(variant, (str, os.PathLike)):
+            ids.append(os.fspath(variant))
             known = _variants.registered().get(ids[-1].split(":")[0])
             if known is not None:
                 functions.append(known)
         else:
-            name = getattr(one, "__name__", repr(one))
+            name = getattr(variant, "__name__", repr(variant))
             raise TypeError(f"{name} is no variant: declare it by @reductio.variant(\"mine/{name}\", types=[...]), or "
                             "name one of 'python -m reductio list'")
     return ids, functions

@@ -185,10 +185,10 @@ def _file_of(function) -> str:
     return file if relative.startswith("..") else relative
 
 
-def _same_function(one, other) -> bool:
+def _same_function(own, other) -> bool:
     """A cell of a notebook that runs again, a module that is loaded again."""
     place = lambda f: (getattr(f, "__module__", None), getattr(f, "__qualname__", None))
-    return place(one) == place(other) and None not in place(one)
+    return place(own) == place(other) and None not in place(own)
 
 
 def _check_arguments(id: str, function, wanted: list[str], settings: list[str]) -> None:
@@ -340,8 +340,8 @@ def _described(v: Variant, problem, **more) -> SimpleNamespace:
                            **more)
 
 
-def _name(bits: dict[str, int], one: int) -> str:
-    return next(name for name, bit in bits.items() if bit == one)
+def _name(bits: dict[str, int], wanted: int) -> str:
+    return next(name for name, bit in bits.items() if bit == wanted)
 
 
 def _chosen(v: Variant, problem) -> dict[str, Any]:
@@ -406,15 +406,15 @@ def _entry(v: Variant) -> Entry:
         if gone.pool is not None:
             gone.library.give_back(gone.pool)
 
-    def number(of):
+    def number(given):
         """What a variant declares by a number or a function of the problem."""
         def get(problem):
             try:
-                return int(of(_described(v, problem.contents)) if callable(of) else of)
+                return int(given(_described(v, problem.contents)) if callable(given) else given)
             except BaseException as error:
                 asked[:] = [error]
                 return 0
-        return Number(get) if of else Number()
+        return Number(get) if given else Number()
 
     settings = (Setting * max(len(v.settings), 1))()
     for i, (name, values) in enumerate(v.settings.items()):
@@ -435,10 +435,10 @@ def _missing(v: Variant) -> str:
     own = [arrays for arrays in (v.arrays,) if arrays not in ("reductio", "numpy")]
     for package in [*own, *v.needs]:
         try:
-            found = importlib.util.find_spec(package) is not None
+            is_there = importlib.util.find_spec(package) is not None
         except ModuleNotFoundError:
-            found = False
-        if not found:
+            is_there = False
+        if not is_there:
             return f"needs the Python package {package}, which is not installed"
         try:
             importlib.import_module(package)
@@ -503,20 +503,20 @@ def _declared_in(file: str) -> list[Variant]:
     needs = []
     for node in tree.body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [imported.name for imported in node.names]
             # `cuda` is several packages'; of others the package that one installs is told.
-            needs += [one if one.startswith("cuda.") else one.split(".")[0] for one in names
-                      if one not in ("reductio", "functools", "os", "types")]
+            needs += [module if module.startswith("cuda.") else module.split(".")[0] for module in names
+                      if module not in ("reductio", "functools", "os", "types")]
     out = []
     for node in tree.body:
         for call in getattr(node, "decorator_list", []):
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "reductio.variant":
-                options = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+                options = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
                 options.setdefault("arrays", next((GUESSES[need] for need in needs if need in GUESSES), "reductio"))
                 options.setdefault("needs", needs)
-                one = options.get("prepared") or options.get("returns")
+                takes_one = options.get("prepared") or options.get("returns")
                 made = variant(ast.literal_eval(call.args[0]), **options).make(
-                    (lambda x: None) if one else (lambda x, out, stream: None))
+                    (lambda x: None) if takes_one else (lambda x, out, stream: None))
                 made.file, made.peer = file, True
                 out.append(made)
     return out
