@@ -50,6 +50,7 @@ Selection SelectionOptions::parse() const {
   Selection out = of_rows();
   if (!settings.empty()) out.settings = parse_assignments(settings);
   if (!device.empty()) out.device = parse_device(device);
+  if (out.device == DeviceKind::sim) require_sim();
   out.seed = parse_seed("--seed", seed);
   if (!order_seed.empty()) out.order_seed = parse_seed("--order-seed", order_seed);
   if (!gpu.empty() && out.device && *out.device != DeviceKind::cuda)
@@ -145,8 +146,8 @@ auto or_advise(const Open& open) {
   try {
     return open();
   } catch (const NoGpu& e) {
-    throw NoGpu(std::string(e.what()) +
-                "; without a GPU: '--device sim' verifies, '--device cpu' and experiment 'cpu' time the CPU");
+    throw NoGpu(std::string(e.what()) + "; without a GPU: " + (has_sim() ? "'--device sim' verifies, " : "") +
+                "'--device cpu' and experiment 'cpu' time the CPU");
   }
 }
 

@@ -65,8 +65,13 @@ class Backend {
 };
 
 /// Opens a device. `selector` picks a GPU by index or UUID ("" the first). Throws NoGpu where there is no usable
-/// GPU (none, driver too old, older than this program's code, or built without CUDA), UsageError for a bad selector.
+/// GPU (none, driver too old, older than this program's code, or built without CUDA) or no simulated one, UsageError
+/// for a bad selector.
 std::unique_ptr<Backend> open_backend(DeviceKind, const std::string& selector = "");
+
+/// Whether the program was built with the simulated device; if not, require_sim() throws the NoGpu that says so.
+bool has_sim();
+void require_sim();
 
 /// Which of the GPUs with these UUIDs ("GPU-..." as nvidia-smi -L prints them) a selector names: an index, a UUID or an
 /// unambiguous beginning of one, "" for the first. Throws UsageError if it is malformed, names none or several.

@@ -5,7 +5,7 @@
 ///
 ///   in kernels   __global__, __device__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__,
 ///                __grid_constant__; assert, __trap, __nanosleep; warpSize, and
-///                threadIdx, blockIdx, blockDim, gridDim, whose y and z are those of a launch in one dimension
+///                threadIdx, blockIdx, blockDim, gridDim
 ///   barriers     __syncthreads, __syncthreads_or, _and, _count; __syncwarp; grid_sync(): all blocks of a cooperative
 ///                launch (in device/grid_sync.h); cooperative groups (in device/cooperative_groups.h)
 ///   warps        __shfl_sync, __shfl_up_sync, _down, _xor of 4 and 8 bytes; __any_sync, __all_sync, __ballot_sync;
@@ -30,9 +30,9 @@
 ///   shared       __shared__ T x[N]; dynamic: extern __shared__ T x[], whose bytes the launch states. In a template
 ///                extern __shared__ __align__(16) unsigned char raw[] and a cast: nvcc refuses two types of one name
 ///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
-///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), in place of <<<>>>;
-///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
-///                pointers, `void (*)(const Launch&, the kernel's parameters...)`
+///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), in place of <<<>>>; grid and
+///                block are numbers or dim3. launch_cooperative<kernel>(...): the same, all blocks resident at once.
+///                Both are plain function pointers, `void (*)(const Launch&, the kernel's parameters...)`
 ///   on the host  ceil_div(a, b), blocks_for(n, share);
 ///                for_block<low, high>(block, f): from a block size to a template argument
 ///
@@ -52,8 +52,8 @@
 
 namespace reductio::device {
 
-/// A dimension of a launch, from any integer type: braces would not narrow an `int block`. A negative number, or one
-/// that does not fit, becomes the largest there is, which no device launches.
+/// A number of a launch, from any integer type: braces would not narrow an `int block`. A negative number, or one that
+/// does not fit, becomes the largest there is, which no device launches.
 template <class Word>
 struct Count {
   Word value = 0;
@@ -67,7 +67,7 @@ struct Count {
   static constexpr Word fitting(Integer count) {
     constexpr bool whole = std::is_convertible<Integer, Word>::value && !std::is_floating_point<Integer>::value;
     static_assert(whole,
-                  "a launch takes whole numbers of blocks, threads and bytes, in one dimension: of a dim3 its x");
+                  "a launch takes whole numbers of blocks, threads and bytes; blocks and threads as a dim3, too");
     constexpr Word most = static_cast<Word>(-1);
     if constexpr (whole)
       if (static_cast<std::uint64_t>(count) < most) return static_cast<Word>(count);
@@ -75,11 +75,30 @@ struct Count {
   }
 };
 
+/// How many blocks a grid has, or threads a block: a whole number, or a dim3.
+template <class Word>
+struct Extent {
+  Count<Word> x;
+  unsigned y = 1, z = 1;
+  Extent() = default;
+  template <class Size>
+  constexpr Extent(const Size& size) {
+    if constexpr (is_dim3<Size>(0)) x = size.x, y = size.y, z = size.z;
+    else x = size;
+  }
+
+ private:
+  template <class Size>
+  static constexpr decltype(Size::z, true) is_dim3(int) { return true; }
+  template <class Size>
+  static constexpr bool is_dim3(long) { return false; }
+};
+
 /// The shape of a launch. `shared_bytes` is dynamic shared memory per block; `stream` is the device's own handle
 /// (cudaStream_t), null its default stream.
 struct Launch {
-  Count<std::size_t> grid;
-  Count<unsigned> block;
+  Extent<std::size_t> grid;
+  Extent<unsigned> block;
   Count<std::size_t> shared_bytes;
   void* stream;
   unsigned cluster = 1;   ///< blocks of a thread block cluster; more than 1 on CUDA alone, from compute capability 9.0

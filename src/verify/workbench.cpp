@@ -36,7 +36,7 @@ CaseInput& Workbench::input(const Recipe& recipe, const CaseInput* keep) {
     return inputs_.front();
   }
   const std::size_t size = size_of(recipe.type), bytes = (recipe.offset_elements + recipe.n) * size;
-  const std::size_t share = backend.info().kind == DeviceKind::sim ? 32 : 8;  // the simulated memory is the host's
+  const std::size_t share = backend.info().kind == DeviceKind::sim ? 96 : 8;  // the simulated memory is the host's
   const std::size_t most = std::min(most_input_bytes, backend.info().memory_bytes / share);
   std::size_t held = bytes;
   for (const CaseInput& i : inputs_) held += i.memory.size();

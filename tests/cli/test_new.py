@@ -87,9 +87,11 @@ def built(project):
     wrong = project / "src" / "kernels" / "mine_drops_the_last.cu"
     text = wrong.read_text()
     assert text.count("i < n; i += stride") == 1
-    # What nothing uses, and a comparison of signed with unsigned, is a warning in a file of a user's own.
+    # What nothing uses, and a comparison of signed with unsigned, is a warning in a file of a user's own. The last warp's
+    # classic `s[t] += x` of volatile memory is taken.
     wrong.write_text(text.replace("i < n; i += stride) sum", "i + 1 < n; i += stride) sum")
-                     .replace("namespace {", "namespace {\nint no_one_calls(int parameter) { int variable = 1; return parameter < 1u; }", 1))
+                     .replace("namespace {", "namespace {\nint no_one_calls(int parameter) { int variable = 1; return parameter < 1u; }\n"
+                              "__device__ void classic(volatile float* s) { s[threadIdx.x] += s[threadIdx.x + 32]; }", 1))
     loops = project / "baselines" / "host_loops.cpp"  # what compare and selftest can time without a GPU
     assert loops.read_text().count("i < n - 3; i += 4") == 2  # adding up, and adding two vectors
     loops.write_text(loops.read_text().replace("i < n - 3; i += 4", "i < n - 3; i += 5"))

@@ -374,6 +374,19 @@ __global__ void constant_loads(unsigned* wrong) {
   wrong[threadIdx.x] = check.wrong;
 }
 
+/// 64 threads in three dimensions: x is counted first, then y, then z, and warps are 32 of them in that order.
+__global__ void dimensions(unsigned* wrong) {
+  Checks check;
+  check(blockDim.x == 4 && blockDim.y == 8 && blockDim.z == 2 && gridDim.x * gridDim.y * gridDim.z == 1);
+  check(threadIdx.x < 4 && threadIdx.y < 8 && threadIdx.z < 2);
+  const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  check(__shfl_sync(0xffffffffu, thread, 5) == thread / 32 * 32 + 5);
+  wrong[thread] = check.wrong;
+}
+inline void in_three_dimensions(const Launch& shape, unsigned* wrong) {
+  launch<dimensions>({dim3(1), dim3(4, 8, 2), 0, shape.stream}, wrong);
+}
+
 /// What is wrong here must be found: the second of two things.
 __global__ void planted(unsigned* wrong) {
   Checks check;
@@ -384,8 +397,8 @@ __global__ void planted(unsigned* wrong) {
 
 /// Shapes are numbers of any integer type.
 inline void wait_and_assert(const Launch& shape, unsigned* wrong) {
-  const int grid = int(shape.grid), bytes = 0;
-  const std::size_t block = shape.block;
+  const int grid = int(shape.grid.x), bytes = 0;
+  const std::size_t block = shape.block.x;
   launch<waits_and_asserts>({grid, block, bytes, shape.stream}, Weights{{0, 0.5f, 1, 1.5f}}, wrong);
 }
 
@@ -408,7 +421,8 @@ const Idiom kernels[] = {{"votes", launch<votes>},
                          {"loads_and_stores_that_order", launch<loads_and_stores_that_order>},
                          {"vectors", launch<vectors>},
                          {"loads", launch<loads>},
-                         {"constant_loads", launch<constant_loads>}};
+                         {"constant_loads", launch<constant_loads>},
+                         {"dimensions", in_three_dimensions}};
 constexpr std::size_t shared_bytes = 64 * sizeof(double);
 
 }  // namespace

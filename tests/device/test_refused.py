@@ -15,7 +15,7 @@ SUM = ('__global__ void sum(%s) {}\nconst Register registered = sum_kernel("mine
 TILE = "namespace cg = cooperative_groups;\n__global__ void k() { cg::tiled_partition%s.sync(); }"
 
 OF_HALVES = "no arithmetic of floats of 16 bits here: widen each by static_cast<float>(x)"
-OF_A_LAUNCH = "a launch takes whole numbers of blocks, threads and bytes, in one dimension: of a dim3 its x"
+OF_A_LAUNCH = "a launch takes whole numbers of blocks, threads and bytes; blocks and threads as a dim3, too"
 OF_A_SUM = "a sum_kernel takes (const T* in, T* out, std::int64_t n), or with"
 
 REFUSED = [
@@ -24,7 +24,7 @@ REFUSED = [
     ("__managed__ int n;\n__global__ void k(int* out) { out[0] = n; }", "no __managed__ here: pass a pointer to the kernel"),
     ("__global__ void k(const __half* in, float* out) { float s = 0; s += in[0]; out[0] = s; }", OF_HALVES),
     ("__global__ void k(const __half* in) { in[0] * in[0]; }", OF_HALVES),
-    ("__global__ void k() {}\nvoid start(dim3 block) { launch<k>({4, block, 0, nullptr}); }", OF_A_LAUNCH),
+    ("__global__ void k() {}\nvoid start(dim3 bytes) { launch<k>({4, 32, bytes, nullptr}); }", OF_A_LAUNCH),
     ("__global__ void k() {}\nvoid start(double grid) { launch<k>({grid, 32, 0, nullptr}); }", OF_A_LAUNCH),
     (TILE % "(cg::this_thread_block(), 32)", "a tile's size goes in brackets here: tiled_partition<32>(group)"),
     (TILE % "<64>(cg::this_thread_block())", "tiles are of 1, 2, 4, 8, 16 or 32 threads"),
@@ -52,7 +52,11 @@ template <class T> __global__ void k(const T* __restrict__ in, T* __restrict__ o
 }
 void start(const float* in, float* out) { launch<k<float>>({1, 32, 128, nullptr}, in, out); }
 """
-TAKEN = [HALVES, SHARED]
+SHAPES = """
+__global__ void k() {}
+void start(dim3 grid, uint3 block, short n) { launch<k>({grid, block, 0, nullptr}), launch<k>({n, 32u, 0, nullptr}); }
+"""
+TAKEN = [HALVES, SHARED, SHAPES]
 
 
 def test_what_is_not_carried_is_one_error_that_says_what_to_write(tmp_path):

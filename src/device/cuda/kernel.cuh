@@ -123,16 +123,16 @@ struct LaunchError : std::runtime_error {
 /// cudaGetLastError() would return, mixed with earlier errors of the caller's.
 [[gnu::visibility("hidden")]] __noinline__ inline void launch_any(const void* kernel, const Launch& l, void** arguments,
                                                                   bool cooperative) {
-  const unsigned blocks = Count<unsigned>(l.grid).value;  // clamped to what it holds, which CUDA refuses, too
+  // x is clamped to what it holds, which CUDA refuses, too.
+  const dim3 blocks(Count<unsigned>(l.grid.x).value, l.grid.y, l.grid.z), threads(l.block.x, l.block.y, l.block.z);
   const auto stream = static_cast<cudaStream_t>(l.stream);
   if (cooperative)
-    return check_launch(cudaLaunchCooperativeKernel(kernel, blocks, l.block.value, arguments, l.shared_bytes, stream),
+    return check_launch(cudaLaunchCooperativeKernel(kernel, blocks, threads, arguments, l.shared_bytes, stream),
                         "cooperative launch");
   if (!l.overlaps && l.cluster == 1)
-    return check_launch(cudaLaunchKernel(kernel, blocks, l.block.value, arguments, l.shared_bytes, stream),
-                        "kernel launch");
+    return check_launch(cudaLaunchKernel(kernel, blocks, threads, arguments, l.shared_bytes, stream), "kernel launch");
   cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config = {blocks, l.block.value, l.shared_bytes, stream, attributes, 0};
+  cudaLaunchConfig_t config = {blocks, threads, l.shared_bytes, stream, attributes, 0};
   if (l.overlaps) {
     attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;

@@ -115,7 +115,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
               what + "of another thread's local variable: each thread has its own, at addresses that no other can use");
   if (const BlockState* const other = s.block_with_shared(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),
-              what + "of the shared memory of another block, number " + std::to_string(other->index) +
+              what + "of the shared memory of another block, number " + block_name(other->index) +
                   ": a block reaches its own alone");
   const Stray stray = describe_stray(at);
   if (stray.released) stop_here(FaultKind::use_after_free, site_of(site), what + "of " + stray.words);
@@ -228,9 +228,9 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
                                         "enqueued this one");
   }
   if (a.serial != b.serial) {
-    const std::string block = "block " + std::to_string(scheduler().block_of(a.serial));
+    const std::string block = "block " + block_name(scheduler().block_of(a.serial));
     what +=
-        block + ", thread " + std::to_string(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
+        block + ", thread " + thread_name(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
     if (a.block_scope || (t.scope == Scope::block && t.kind != Access::read && t.kind != Access::write))
       what += "an atomic with block scope is none to another block";
     else

@@ -40,10 +40,10 @@ void put(volatile T* p, T value) {
 template <Scope scope = Scope::gpu, class T, class F>
 T update(T* p, bool changes, sim::Site site, F f) {
   if (sim::left_out_atomic(site)) [[unlikely]] {
-    sim::check_plain(sim::Access::read, p, sizeof(T), site);
+    sim::check_access(sim::Access::read, p, sizeof(T), site);
     const T before = value_at<T>(p);
     sim::give_way();
-    sim::check_plain(sim::Access::write, p, sizeof(T), site);
+    sim::check_access(sim::Access::write, p, sizeof(T), site);
     put(p, f(before));
     return before;
   }
@@ -127,7 +127,7 @@ T atomicXor(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
 /// What a word holds now, for deciding whether an atomic is going to change it.
 template <class T>
 T glance(T* p, sim::Site site) {
-  sim::check_glance(p, sizeof(T), site);
+  sim::check_access(sim::Access::atomic_read, p, sizeof(T), site);
   return value_at<T>(p);
 }
 

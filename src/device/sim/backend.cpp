@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/error.h"
 #include "device/sim/gpu.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
@@ -118,6 +119,24 @@ class SimBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_sim() { return std::make_unique<SimBackend>(); }
+bool has_sim() {
+#ifdef REDUCTIO_WITH_SIM
+  return true;
+#else
+  return false;
+#endif
+}
+
+void require_sim() {
+  if (!has_sim())
+    throw NoGpu(
+        "this program was built without the simulated device (-DREDUCTIO_SIM=OFF); rebuild it with -DREDUCTIO_SIM=ON, "
+        "which needs clang++ 14 or newer (Debian and Ubuntu: apt-get install clang)");
+}
+
+std::unique_ptr<Backend> open_sim() {
+  require_sim();
+  return std::make_unique<SimBackend>();
+}
 
 }  // namespace reductio

@@ -36,6 +36,7 @@ struct Polled {
 };
 
 struct BlockState : Block {
+  Index place{};  ///< its blockIdx
   unsigned threads = 0;
   unsigned exited = 0;
   unsigned arrived = 0;       ///< at the block barrier

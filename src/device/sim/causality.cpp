@@ -305,7 +305,7 @@ bool Causality::learnt_in_block(const Moment& here) const {
 std::string Causality::missing(const Moment& here, const Accesses& a, std::uint64_t atomic_at,
                                const std::string& block) const {
   const auto at = [](SiteCode site) { return site ? " (" + to_string(site_of(site)) + ")" : std::string(); };
-  const std::string reader = "thread " + std::to_string(here.thread) + " of this block";
+  const std::string reader = "thread " + thread_name(here.thread) + " of this block";
   const BlockHistory* const theirs = history(a.serial);
   const BlockHistory* const mine = history(here.serial);
 
@@ -328,13 +328,13 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
   if (!published[own] && !published[fences]) {
     if (within) return block + " has published that with block scope only" + at(within->site);
     const bool atomic_since = theirs && theirs->last_atomic.serial && theirs->last_atomic.epoch >= a.epoch;
-    const std::string thread = atomic_since ? "thread " + std::to_string(theirs->last_atomic.thread) : "";
+    const std::string thread = atomic_since ? "thread " + thread_name(theirs->last_atomic.thread) : "";
     if (fenced && atomic_since && theirs->last_atomic.epoch >= fenced->moment.epoch)
       return "no barrier of " + block + " stands between the __threadfence() of its thread " +
-             std::to_string(fenced->moment.thread) + " and the atomic of its " + thread + at(theirs->last_atomic.site);
+             thread_name(fenced->moment.thread) + " and the atomic of its " + thread + at(theirs->last_atomic.site);
     if (unaware)
       return "no barrier of " + block + " orders that before the __threadfence() or release of its thread " +
-             std::to_string(unaware->moment.thread) + at(unaware->site);
+             thread_name(unaware->moment.thread) + at(unaware->site);
     if (atomic_since)
       return thread + " of " + block + " has passed no __threadfence() between that and its atomic" +
              at(theirs->last_atomic.site);
@@ -344,7 +344,7 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
     for (std::size_t i = 0; published[by] && mine && i < mine->acquisitions.size(); ++i)
       if (const Acquisition& q = mine->acquisitions[i]; q.by == by && q.chain == published[by]->chain &&
                                                         q.count > published[by]->index && q.scope != Scope::block)
-        return "no barrier stands between thread " + std::to_string(q.event.thread) +
+        return "no barrier stands between thread " + thread_name(q.event.thread) +
                " of this block, which has learnt of that" + at(q.event.site) + ", and " + reader;
   const Publication& first = *(published[own] ? published[own] : published[fences]);
   if (mine)
@@ -421,10 +421,7 @@ const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes
   return const_cast<const void*>(p);
 }
 
-void check_glance(const volatile void* p, std::size_t bytes, Site site) {
-  check(Access::atomic_read, p, bytes, site, Scope::gpu);
-}
-void check_plain(Access kind, const volatile void* p, std::size_t bytes, Site site) {
+void check_access(Access kind, const volatile void* p, std::size_t bytes, Site site) {
   check(kind, p, bytes, site, Scope::gpu);
 }
 bool left_out_atomic(Site site) { return left_out(Synchronization::atomic_update, site); }

@@ -14,8 +14,8 @@ namespace cooperative_groups {
 class thread_block {
  public:
   static unsigned thread_rank() { return sim::thread_now; }
-  static unsigned num_threads() { return blockDim.x; }
-  static unsigned size() { return blockDim.x; }
+  static unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+  static unsigned size() { return num_threads(); }
   static dim3 group_index() { return blockIdx; }
   static dim3 thread_index() { return threadIdx; }
   static void sync(sim::Site site = sim::here()) { __syncthreads(site); }
@@ -24,8 +24,13 @@ inline thread_block this_thread_block() { return {}; }
 
 class grid_group {
  public:
-  static unsigned long long thread_rank() { return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
-  static unsigned long long num_threads() { return std::uint64_t{gridDim.x} * blockDim.x; }
+  static unsigned long long thread_rank() {
+    const auto block = (std::uint64_t{blockIdx.z} * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    return block * thread_block::size() + thread_block::thread_rank();
+  }
+  static unsigned long long num_threads() {
+    return std::uint64_t{gridDim.x} * gridDim.y * gridDim.z * thread_block::size();
+  }
   static unsigned long long size() { return num_threads(); }
   static void sync(sim::Site site = sim::here()) { grid_sync(site); }
 };

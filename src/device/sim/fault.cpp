@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "device/sim/place.h"
+
 namespace reductio::sim {
 
 std::string_view name(FaultKind k) {
@@ -23,14 +25,27 @@ std::string_view name(FaultKind k) {
   return "fault";
 }
 
+namespace {
+
+std::string name_in(const Index& size, std::size_t number) {
+  if (is_flat(size)) return std::to_string(number);
+  const Index i = place_in(size, number);
+  return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
+}
+
+}  // namespace
+
+std::string thread_name(unsigned thread) { return name_in(blockDim, thread); }
+std::string block_name(std::size_t block) { return name_in(gridDim, block); }
+
 std::string ranges(const std::vector<unsigned>& ascending) {
   std::string text;
   for (std::size_t i = 0; i < ascending.size();) {
     std::size_t end = i + 1;
     while (end < ascending.size() && ascending[end] == ascending[end - 1] + 1) ++end;
     if (!text.empty()) text += ", ";
-    text += std::to_string(ascending[i]);
-    if (end - i > 1) text += "-" + std::to_string(ascending[end - 1]);
+    text += thread_name(ascending[i]);
+    if (end - i > 1) text += "-" + thread_name(ascending[end - 1]);
     i = end;
   }
   return text;
@@ -43,7 +58,7 @@ std::string one_line(FaultKind kind, const std::string& kernel, std::size_t bloc
   std::string text = "simulated device: " + std::string(name(kind));
   if (!kernel.empty()) text += " in kernel " + kernel;
   if (!threads.empty())
-    text += ", block " + std::to_string(block) + (threads.size() > 1 ? ", threads " : ", thread ") + ranges(threads);
+    text += ", block " + block_name(block) + (threads.size() > 1 ? ", threads " : ", thread ") + ranges(threads);
   if (line) text += ", " + file + ":" + std::to_string(line) + (column ? ":" + std::to_string(column) : "");
   return text + ": " + what;
 }

@@ -36,12 +36,15 @@ struct Fault : DeviceError {
 
   FaultKind kind;
   std::string kernel;             ///< "rolled<unsigned int, Identity>"; empty if no kernel is involved
-  std::size_t block;              ///< blockIdx.x
-  std::vector<unsigned> threads;  ///< threadIdx.x of those who fail or wait, ascending; empty if no kernel runs
+  std::size_t block;              ///< its number in the grid
+  std::vector<unsigned> threads;  ///< in the block, of those who fail or wait, ascending; empty if no kernel runs
   std::string file;               ///< the source file where known, from the project's folder where it lies there
   int line, column;               ///< 0 if unknown
 };
 
+/// "7", or "(3,1,0)" where the launch's blocks, or its grid, have y or z.
+std::string thread_name(unsigned thread);
+std::string block_name(std::size_t block);
 /// "0-31, 40, 48-63".
 std::string ranges(const std::vector<unsigned>& ascending);
 

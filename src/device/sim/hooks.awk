@@ -1,6 +1,6 @@
 # Reads the assembly that clang++ -fsanitize=thread writes, and makes the simulated device's of it (hooks.h):
 #   - each hook gets, as one more argument, its place in the source: an entry of the table `reductio_places`;
-#   - copies and fills of memory, and the handlers of misaligned accesses and bad indices, are ours;
+#   - copies, fills and comparisons of memory, and the handlers of misaligned accesses and bad indices, are ours;
 #   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size.
 
 function string(text) {
@@ -32,19 +32,18 @@ $1 == ".loc" {
   next
 }
 
-$1 ~ /^(callq|jmp)$/ && $2 ~ /^(__tsan_|__ubsan_handle_(type_mismatch_v1|out_of_bounds)|__emutls_get_address|mem(cpy|move|set)(@PLT)?$)/ {
+BEGIN {
+  ours = "^(__tsan_|__ubsan_handle_(type_mismatch_v1|out_of_bounds)|__emutls_get_address|"
+  ours = ours "(mem(cpy|move|set|cmp)|bcmp)(@PLT)?$)"
+}
+
+$1 ~ /^(callq|jmp)$/ && $2 ~ ours {
+  # The place comes after the arguments that the call has.
   call = $2
   sub(/@PLT$/, "", call)
-  if (call ~ /^__tsan_/) {
-    sub(/^__tsan_/, "reductio_", call)
-    register = "rsi"
-  } else if (call ~ /^mem/) {
-    call = "reductio_" call
-    register = "rcx"
-  } else {
-    sub(/^__(ubsan_handle_)?/, "reductio_", call)
-    register = ""
-  }
+  register = call ~ /mem(cpy|move|set|cmp)$|bcmp$/ ? "rcx" : call ~ /_range$/ ? "rdx" : call ~ /^__tsan_/ ? "rsi" : ""
+  if (call ~ /^__/) sub(/^__(tsan_|ubsan_handle_)?/, "reductio_", call)
+  else call = "reductio_" call
   if (register && call !~ /_init$/) print "\tleaq\t" place() "(%rip), %" register
   print "\t" $1 "\t" call "@PLT"
   next

@@ -79,7 +79,7 @@ template <Access kind, std::size_t size>
   });
 }
 
-/// A copy or a fill, in words where it is of whole ones.
+/// A copy, a fill or a comparison, in words where it is of whole ones.
 void on_range(Access kind, const void* p, std::size_t bytes, const Place* place) {
   if (!runs_launch) return on_host(kind, p, place);
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
@@ -176,6 +176,26 @@ void* reductio_memmove(void* to, const void* from, std::size_t bytes, const Plac
 void* reductio_memset(void* to, int byte, std::size_t bytes, const Place* at) {
   on_range(Access::write, to, bytes, at);
   return std::memset(to, byte, bytes);
+}
+
+int reductio_memcmp(const void* a, const void* b, std::size_t bytes, const Place* at) {
+  on_range(Access::read, a, bytes, at), on_range(Access::read, b, bytes, at);
+  return std::memcmp(a, b, bytes);
+}
+int reductio_bcmp(const void* a, const void* b, std::size_t bytes, const Place* at) {
+  return reductio_memcmp(a, b, bytes, at);
+}
+
+// odd_accesses.awk adds these.
+void reductio_read_range(void* p, std::size_t bytes, const Place* at) { on_range(Access::read, p, bytes, at); }
+void reductio_write_range(void* p, std::size_t bytes, const Place* at) { on_range(Access::write, p, bytes, at); }
+void reductio_cpp_atomic(void*, const Place* at) {
+  if (!runs_launch) return;
+  checked([&] {
+    stop_here(FaultKind::contract, at->site(),
+              "uses an atomic of C++, as std::atomic or __atomic_fetch_add, which kernels do not have: write atomicAdd "
+              "or its kin, load_acquire or store_release");
+  });
 }
 
 void reductio_type_mismatch_v1(TypeMismatch* what, std::uintptr_t at) {

@@ -51,7 +51,11 @@ template <class... Parameters>
 [[gnu::noinline]] void enqueue(const Launch& l, bool cooperative, void (*kernel)(Parameters...),
                                const std::type_info& name, const std::type_identity_t<Parameters>&... args) {
   using Call = KernelCall<Parameters...>;
-  sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative, l.overlaps},
+  sim::Shape shape = sim::shape_of({l.grid.x, l.grid.y, l.grid.z}, {l.block.x, l.block.y, l.block.z});
+  shape.shared_bytes = l.shared_bytes;
+  shape.cooperative = cooperative;
+  shape.overlaps = l.overlaps;
+  sim::enqueue_kernel(Stream{l.stream}, shape,
                       {&Call::run, std::make_shared<const Call>(kernel, args...), sizeof(Call)}, name);
 }
 

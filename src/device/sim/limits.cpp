@@ -43,12 +43,39 @@ std::size_t resident_blocks(const Shape& s) {
   return static_cast<std::size_t>(g.sm_count) * std::min({std::size_t{g.blocks_per_sm}, by_threads, by_shared});
 }
 
+Shape shape_of(const std::array<std::size_t, 3>& blocks, const std::array<std::size_t, 3>& threads) {
+  const auto fitting = [](std::size_t n) { return static_cast<unsigned>(std::min<std::size_t>(n, ~0u)); };
+  const auto index = [&](const auto& n) { return Index{fitting(n[0]), fitting(n[1]), fitting(n[2])}; };
+  const auto product = [](const auto& n) {
+    std::size_t all = 1;
+    for (const std::size_t one : n)
+      if (__builtin_mul_overflow(all, one, &all)) return ~std::size_t{0};
+    return all;
+  };
+  return {.grid = product(blocks),
+          .block = fitting(product(threads)),
+          .blocks = index(blocks),
+          .threads = index(threads)};
+}
+
 void check_launch(const Shape& s, const std::string& kernel) {
   const auto refuse = [&](const std::string& why) { throw Fault(FaultKind::launch, kernel, 0, {}, "", 0, why); };
+  const auto words = [](std::size_t n, const Index& i) {
+    return is_flat(i) ? std::to_string(n)
+                      : std::to_string(i.x) + " x " + std::to_string(i.y) + " x " + std::to_string(i.z);
+  };
+  if (s.blocks.y > max_grid_yz || s.blocks.z > max_grid_yz)
+    refuse("a grid of " + words(s.grid, s.blocks) + " blocks; CUDA launches at most " + std::to_string(max_grid_yz) +
+           " in y and z");
   if (s.grid == 0 || s.grid > max_grid)
-    refuse("a grid of " + std::to_string(s.grid) + " blocks; CUDA launches 1 to " + std::to_string(max_grid));
+    refuse("a grid of " + words(s.grid, s.blocks) + " blocks; " +
+           (is_flat(s.blocks) || s.grid == 0 ? "CUDA" : "the simulated device") + " launches 1 to " +
+           std::to_string(max_grid));
+  if (s.threads.z > max_block_z)
+    refuse("blocks of " + words(s.block, s.threads) + " threads; CUDA launches at most " + std::to_string(max_block_z) +
+           " in z");
   if (s.block == 0 || s.block > max_threads_per_block)
-    refuse("blocks of " + std::to_string(s.block) + " threads; CUDA launches 1 to " +
+    refuse("blocks of " + words(s.block, s.threads) + " threads; CUDA launches 1 to " +
            std::to_string(max_threads_per_block));
   if (s.shared_bytes > shared_bytes_per_block)
     refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " +

@@ -18,10 +18,9 @@ void fence(Scope, Site);
 /// polls by atomics. A compare-and-swap that fails is an atomic_read.
 const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes, MemoryOrder, Scope, Site,
                           bool changes = true);
-/// The checks of an atomic read that orders nothing, for deciding whether an atomic is going to change the word.
-void check_glance(const volatile void* p, std::size_t bytes, Site);
-/// The checks of a plain access, where an atomic is left out (mutation.h).
-void check_plain(Access kind, const volatile void* p, std::size_t bytes, Site);
+/// The checks of an access that orders nothing: a plain one where an atomic is left out (mutation.h), or an atomic_read
+/// for deciding whether an atomic is going to change the word.
+void check_access(Access kind, const volatile void* p, std::size_t bytes, Site);
 /// Whether the atomic at this line is to be a plain load and a plain store.
 bool left_out_atomic(Site);
 /// Checks a load through the read-only cache that was made.

@@ -1,6 +1,7 @@
 #pragma once
 /// Where the running thread is: its place in the grid, by CUDA's names, and a place in a kernel's source.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace reductio::sim {
@@ -11,6 +12,14 @@ inline constexpr unsigned max_threads_per_block = 1024;
 struct Index {
   unsigned x, y, z;
 };
+/// Whether a grid or a block of this size has x alone.
+constexpr bool is_flat(const Index& size) { return size.y == 1 && size.z == 1; }
+/// The place of number n in it: CUDA counts x first, then y, then z.
+constexpr Index place_in(const Index& size, std::size_t n) {
+  const std::size_t rows = n / size.x;
+  return {static_cast<unsigned>(n % size.x), static_cast<unsigned>(rows % size.y),
+          static_cast<unsigned>(rows / size.y)};
+}
 
 }  // namespace reductio::sim
 

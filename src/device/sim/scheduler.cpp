@@ -119,6 +119,7 @@ void Scheduler::start_block() {
   free_slots_.pop_back();
 
   b.index = nth_block(nth);
+  b.place = place_in(shape_.blocks, b.index);
   b.serial = ++serials_;
   b.first_serial = first_serial_;
   b.grid = static_cast<std::uint32_t>(shape_.grid);
@@ -301,8 +302,10 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   fruitless_polls_ = 0;
   fruitless_limit_ =
       fruitless_polls_limit + fruitless_polls_limit_per_thread * std::min(resident_limit_, shape.grid) * shape.block;
-  blockDim.x = shape.block;
-  gridDim.x = static_cast<unsigned>(shape.grid);
+  blockDim = shape.threads;
+  gridDim = shape.blocks;
+  threadIdx = {};
+  is_special_ = shape.overlaps || !is_flat(blockDim);
   block_ = preferred_ = nullptr;
   spin = {};
   unordered_store.pending = false;

@@ -136,6 +136,7 @@ class Scheduler {
   // Of the launch that runs.
   Order order_now_ = Order::forward;
   Shape shape_{};
+  bool is_special_ = false;  ///< its blocks have y or z, or it overlaps
   KernelCode code_;
   std::string kernel_;
   std::size_t started_ = 0;
@@ -179,11 +180,13 @@ REDUCTIO_HOT void Scheduler::set_current(Next n) {
   if (block_ != n.block) {
     block_ = n.block;
     running = in_reach = n.block;
-    blockIdx.x = static_cast<unsigned>(n.block->index);
+    blockIdx = n.block->place;
   }
   thread_now = threadIdx.x = n.thread;
-  if (shape_.overlaps) [[unlikely]]
-    in_reach = n.block->has_waited[n.thread] ? n.block : nullptr;
+  if (is_special_) [[unlikely]] {
+    threadIdx = place_in(blockDim, n.thread);
+    if (shape_.overlaps) in_reach = n.block->has_waited[n.thread] ? n.block : nullptr;
+  }
 }
 
 /// Switches to `next`, keeping this stack's place in `save`. Returns when this thread is chosen again.

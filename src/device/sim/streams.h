@@ -1,6 +1,7 @@
 #pragma once
 /// Streams of the simulated device: queues whose work runs only when the host waits for that stream.
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -13,12 +14,15 @@ namespace reductio::sim {
 
 /// The shape of a launch.
 struct Shape {
-  std::size_t grid;
-  unsigned block;
-  std::size_t shared_bytes;
-  bool cooperative;
+  std::size_t grid = 0;  ///< blocks in all
+  unsigned block = 0;    ///< threads of each
+  Index blocks{}, threads{};  ///< in x, y and z
+  std::size_t shared_bytes = 0;
+  bool cooperative = false;
   bool overlaps = false;  ///< it may begin before the kernel before it has ended
 };
+/// From numbers in x, y and z, whatever they are: what does not fit is the largest there is.
+Shape shape_of(const std::array<std::size_t, 3>& blocks, const std::array<std::size_t, 3>& threads);
 
 /// A kernel and its arguments: `thread(arguments)` runs it for one thread.
 struct KernelCode {

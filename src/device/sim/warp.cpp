@@ -100,8 +100,8 @@ REDUCTIO_RARE void Scheduler::note_undefined(const BlockState& b, const Warp& wa
                           : lane.mask >> lane.source & 1      ? " has returned"
                                                               : " is not in the mask " + hex(lane.mask);
   undefined_shuffles_ += (undefined_shuffles_.empty() ? "in kernel " : "; in kernel ") + kernel_ + " the shuffle at " +
-                         to_string(site) + " gives an undefined value, first to block " + std::to_string(b.index) +
-                         ", thread " + std::to_string(thread) + ": lane " + std::to_string(lane.source) + why;
+                         to_string(site) + " gives an undefined value, first to block " + block_name(b.index) +
+                         ", thread " + thread_name(thread) + ": lane " + std::to_string(lane.source) + why;
 }
 
 /// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a
@@ -124,7 +124,7 @@ REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, uns
     const unsigned t = w * warp_size + l;
     const Site site = b.thread[thread_now].site;
     stop(FaultKind::warp_mask, site,
-         "calls " + call(mine.operation, mine.mask, site) + " while thread " + std::to_string(t) +
+         "calls " + call(mine.operation, mine.mask, site) + " while thread " + thread_name(t) +
              " of its warp waits in " + call(other.operation, other.mask, b.thread[t].site),
          {});
   }
