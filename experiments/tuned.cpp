@@ -1,9 +1,10 @@
 /// tuned: the project's own reduction beside CUB's call, by its own policy and by the one of cub/sum-tuned, each sum
 /// that a user may ask for. At the powers of two and at sizes drawn at random in between (the seed is below, so anybody
 /// draws the same); one element more and one less than a power of two, and starts one element behind an aligned one; in
-/// every state of the cache and in a graph; on data of other magnitudes, and of several; where the order of adding may vary, for so much input that it makes a
-/// difference; and to the host, beside what users call there, Thrust's. What is claimed of tuned is judged by a run of
-/// this experiment that took no part in making its table of launches (experiment `autotune`).
+/// every state of the cache and in a graph; on data of other magnitudes, and of several; where the order of adding may
+/// vary, for so much input that it makes a difference; and to the host, beside what users call there, Thrust's. What is
+/// claimed of tuned is judged by a run of this experiment that took no part in making its table of launches (experiment
+/// `autotune`).
 
 #include <cmath>
 #include <random>

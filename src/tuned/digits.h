@@ -13,9 +13,9 @@
 /// Each digit has 12 bits less than its field, so 4095 of them cannot overflow it. If blocks add many sums, up to 2^24
 /// in all, there are seven digits of 27 bits and one of 11: 200 bits.
 ///
-/// Other sums go to far bands, of as many words. A band is the home band for sums times a power of two. They lie so that
-/// each sum fits into one: doubles have 22, 92 bits apart, floats 2, 121 bits apart; of many sums 14 and 2. One band more
-/// counts infinities and NaN.
+/// Other sums go to far bands, of as many words. A far band is the home band for sums times a power of two. Each sum
+/// fits into one: doubles have 22, which are 92 bits apart, floats 2, 121 bits apart; of many sums 14 and 2. One band
+/// more counts infinities and NaN.
 
 #include <cmath>
 #include <cstdint>
@@ -82,8 +82,8 @@ struct Digits<std::uint64_t> {
   }
 };
 
-/// Range of the home band, roughly: zero and 10^-17 to 10^19 for float, 10^-12 to 10^15 for double; with many sums 10^-23
-/// to 10^30 and 10^-20 to 10^23.
+/// Range of the home band, roughly: zero and 10^-17 to 10^19 for float, 10^-12 to 10^15 for double; with many sums
+/// 10^-23 to 10^30 and 10^-20 to 10^23.
 template <class W, Sums sums>
 struct DigitsOfFloating {
   static constexpr unsigned words = sums == Sums::many ? 8 : 4, bits_each = digit_bits(sums),

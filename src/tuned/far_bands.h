@@ -38,7 +38,7 @@ __device__ Part sum_of_parts(Part (&part)[words]) {
   return part[0];
 }
 
-/// A floating-point sum, in every lane of a warp; sets its words to zero. `words`: of the band that has the lane's number.
+/// A floating-point sum, in every lane of a warp; sets its words to zero. `words`: of the band with the lane's number.
 template <class D, Sums sums>
 __device__ double sum_of_bands(std::uint64_t* words) {
   constexpr unsigned whole_warp = 0xffffffffu, last = D::words - 1;

@@ -13,8 +13,8 @@
 ///
 /// Sums that the words have no digits for, infinite ones and NaN. The block adds its sum to the words of a far band
 /// (digits.h), and counts itself in the home band's last word. One request does both, and nothing orders its parts. If
-/// all blocks add to the same far band, as they do to data of one magnitude, the last block's update returns its complete
-/// words. Else that block reads all bands (far_bands.h).
+/// all blocks add to the same far band, as with data of one magnitude, the last block's update returns the band's
+/// complete words. Else that block reads all bands (far_bands.h).
 ///
 /// To the host (OnHost). A block's sum and its "full" mark are one 8-byte store, which PTX keeps whole; a vector store
 /// it does not. So a 4-byte sum takes one word, an 8-byte sum two, and moments up to four. The host waits for each word

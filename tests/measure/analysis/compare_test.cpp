@@ -306,7 +306,7 @@ TEST(MeasureCompare, LookingUntilItIsDecidedErrsNoMoreOftenThanLookingOnce) {
   EXPECT_LE(divided, runs * 6 / 100);  // 5 of 100, and what chance adds
 }
 
-TEST(MeasureCompare, AMeasurementEndsAfterTheAllocationThatIsSaidToBeEnough) {
+TEST(MeasureCompare, AMeasurementEndsAfterTheContextThatIsSaidToBeEnough) {
   const Variant a = variant("a", 1), b = variant("b", 2);
   Scripted script([](std::size_t id, std::size_t) { return 1e-5 * static_cast<double>(id); });
   int contexts = 0;

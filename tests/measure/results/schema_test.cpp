@@ -267,7 +267,7 @@ TEST(MeasureSchema, EveryColumnOfThePointIsInItsKey) {
         differs([](PointKey& p) { p.cache_state = CacheState::cold_clean; }),
         differs([](PointKey& p) { p.shape.rows = 2; }), differs([](PointKey& p) { p.shape.columns = 2; }),
         differs([](PointKey& p) { p.shape.pitch_elements = 2; }), differs([](PointKey& p) { p.shape.segments = 2; }),
-        differs([](PointKey& p) { p.gpus = 2; }), differs([](PointKey& p) { p.data_scale = 2; })})
+        differs([](PointKey& p) { p.gpus = 3; }), differs([](PointKey& p) { p.data_scale = 2; })})
     EXPECT_NE(group_key(other), group_key(full_row().point));
   EXPECT_EQ(keys.size(), 1 + columns_of<PointKey>().size());
 }
