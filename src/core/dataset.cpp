@@ -226,10 +226,11 @@ void fill_alternating(std::vector<Value<T>>& tile) {
   for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = i % 2 == 0 ? high : low;
 }
 
-/// Of either sign: the elementary charge, Planck's and Boltzmann's constants, the masses of an electron and a proton, the
-/// gravitational constant, the speed of light, Avogadro's number, the masses of earth and sun.
-constexpr double physical_constants[] = {1.602176634e-19, 6.62607015e-34,  1.380649e-23, 9.1093837015e-31,
-                                         1.67262192369e-27, 6.6743e-11, 299792458, 6.02214076e23, 5.9722e24, 1.98847e30};
+/// Of either sign: the elementary charge, Planck's and Boltzmann's constants, the masses of an electron and a proton,
+/// the gravitational constant, the speed of light, Avogadro's number, the masses of earth and sun.
+constexpr double physical_constants[] = {1.602176634e-19,   6.62607015e-34, 1.380649e-23, 9.1093837015e-31,
+                                         1.67262192369e-27, 6.6743e-11,     299792458,    6.02214076e23,
+                                         5.9722e24,         1.98847e30};
 
 template <class T>
 void fill_special(std::vector<Value<T>>& tile, std::string_view dataset, Random& random, std::uint64_t seed) {

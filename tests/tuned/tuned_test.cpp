@@ -521,7 +521,8 @@ void all_exponents_have_a_place() {
   EXPECT_TRUE(std::isnan(sum({-limits::infinity(), limits::infinity()})));
   EXPECT_TRUE(std::isnan(sum({1, -limits::quiet_NaN(), limits::infinity()})));
   for (int exponent = least; exponent < limits::max_exponent - 60; exponent += 13) {
-    const T wide = std::ldexp(T{1}, exponent + 50), little = std::ldexp(T{1}, exponent), all = sum({wide, little, wide / 8});
+    const T wide = std::ldexp(T{1}, exponent + 50), little = std::ldexp(T{1}, exponent),
+            all = sum({wide, little, wide / 8});
     EXPECT_NEAR(all / (wide + wide / 8), 1, limits::epsilon()) << exponent;
   }
 }
