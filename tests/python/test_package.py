@@ -171,8 +171,8 @@ def test_captured_calls_take_memory_from_their_plans_pool(monkeypatch):
     assert [call(first, False), call(first, True), call(first, True, 2), call(second, True), call(second, False)] == [None, 0, 0, 1, None]
     entry.destroy(first)
     three = plan()
-    assert call(three, True) == 0 and call(two, True) == 1 and fake.made == [0, 1]
-    entry.destroy(two), entry.destroy(three)
+    assert call(three, True) == 0 and call(second, True) == 1 and fake.made == [0, 1]
+    entry.destroy(second), entry.destroy(three)
 
 
 def test_experiments_are_run(tmp_path):

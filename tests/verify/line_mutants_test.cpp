@@ -31,14 +31,15 @@ const std::vector<Unneeded> unneeded{
      "it orders no memory: it holds the clock's last reading back until the whole block is done"},
 };
 
+/// Two folders may have a file of that name: then the first that has such a line.
 std::string text_of(const sim::SynchronizingLine& line) {
-  std::ifstream file;
-  for (const char* folder : {"src/kernels/", "src/tuned/", "src/exact/", "src/strategies/"})
-    if (!file.is_open()) file.open(folder + line.file);
-  std::string text;
-  for (int i = 0; i < line.line; ++i)
-    if (!std::getline(file, text)) return {};
-  return text;
+  for (const char* folder : {"src/kernels/", "src/tuned/", "src/exact/", "src/strategies/"}) {
+    std::ifstream file(folder + line.file);
+    std::string text;
+    for (int i = 0; i < line.line && file; ++i) std::getline(file, text);
+    if (file && !text.empty()) return text;
+  }
+  return {};
 }
 
 bool is_unneeded(const sim::SynchronizingLine& line) {
