@@ -504,7 +504,7 @@ void all_exponents_have_a_place() {
   using limits = std::numeric_limits<T>;
   const auto sum = [](const std::vector<T>& numbers) { return in_bands<T, meet>(numbers); };
   constexpr int least = limits::min_exponent - limits::digits;
-  for (int exponent = least; exponent < limits::max_exponent; exponent += sanitized ? 7 : 1)
+  for (int exponent = least; exponent < limits::max_exponent; exponent += sanitized ? 23 : 1)
     for (const T odd : {T{1}, -2 + limits::epsilon()}) {
       const T number = std::ldexp(odd, exponent);
       EXPECT_EQ(sum({number}), number) << exponent;
@@ -520,8 +520,8 @@ void all_exponents_have_a_place() {
   EXPECT_EQ(sum({-limits::infinity(), -limits::infinity(), limits::max()}), -limits::infinity());
   EXPECT_TRUE(std::isnan(sum({-limits::infinity(), limits::infinity()})));
   EXPECT_TRUE(std::isnan(sum({1, -limits::quiet_NaN(), limits::infinity()})));
-  for (int exponent = least; exponent < limits::max_exponent - 60; exponent += 13) {
-    const T wide = std::ldexp(T{1}, exponent + 50), little = std::ldexp(T{1}, exponent),
+  for (int exponent = least; exponent < limits::max_exponent - 70; exponent += 13) {
+    const T wide = std::ldexp(T{1}, exponent + 60), little = std::ldexp(T{1}, exponent),
             all = sum({wide, little, wide / 8});
     EXPECT_NEAR(all / (wide + wide / 8), 1, limits::epsilon()) << exponent;
   }
