@@ -31,7 +31,8 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///   scaled:2^K    `normal` times 2^K: every K for which 1 is a normal number of the type
 ///   gradients     squares of `normal` times 2^-33: around 10^-20, all positive (not of f16, nor are the next two)
 ///   giants        `normal`, and one in 2^16 is 2^93 (f32, bf16) or 2^989 (f64), as in `alternating`
-///   constants     of physics in SI units, of both signs: charges, masses and Planck's constant beside the sun's mass
+///   constants     of physics in SI units, of both signs: charges, masses and Planck's constant beside the sun's mass.
+///                 As of giants, squares in f32 overflow
 ///   ill-conditioned  widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
 ///   wide          whole numbers whose sum is exact in any order of adding, one of which (in every period) needs all of
 ///                 the type's digits, while those of `exact` are short: a kernel that keeps fewer digits fails. Up to

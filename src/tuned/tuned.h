@@ -214,8 +214,9 @@ class Reduction {
 
   /// The longest chain of additions that an element passes through; each may round.
   std::size_t longest_chain() const {
-    // Three steps over the words at most; four over a far band's, five over the bands, two more; one to the result.
-    std::size_t finish = 3 + 4 + 5 + 2 + 1;
+    // Three steps over a band's words at most; five over the bands, two to put those below, at and above home together;
+    // one to the result.
+    std::size_t finish = 3 + 5 + 2 + 1;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
     else if (shape_.grid == 1 && shape_.reading != tuned::Reading::claimed)
