@@ -33,6 +33,14 @@ struct Touched {
   std::string name;
   std::vector<std::byte> initial;
   std::uint64_t call = 0;  ///< the last that has forgotten it
+
+  Touched() = default;
+  Touched(const Touched&) = delete;
+  ~Touched() {
+    std::free(memory.written);
+    std::free(memory.records);
+    std::free(memory.reads);
+  }
 };
 struct Variables {
   std::vector<ListedVariable> all;  ///< by address
