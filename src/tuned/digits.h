@@ -50,7 +50,7 @@ enum class Sums : unsigned { one_of_each_block = count_bits, many = 24 };
 /// Bits of a digit, so that this many can be added up. The last digit of the home band has far_bits() less.
 constexpr unsigned digit_bits(Sums sums) { return 64 - count_bits - 1 - static_cast<unsigned>(sums); }
 /// In the last word of a home band: bits that count the far bands to which blocks have added. Of many sums a block may
-/// add to 16.
+/// add to 15.
 constexpr unsigned far_bits(Sums sums) { return sums == Sums::many ? count_bits + 4 : count_bits; }
 
 /// The digits of the home band, of sums in W. words: how many. fits(sum): whether the sum is in range. digit(sum, k):

@@ -11,10 +11,10 @@
 /// gives the same bits. The block that completes the last word has the result. If another word is not complete yet, it
 /// polls that word: every block has already sent it.
 ///
-/// Sums that the words have no digits for, infinite ones and NaN. The block adds its sum to the words of a far band
-/// (digits.h), and counts itself in the home band's last word. One request does both, and nothing orders its parts. If
-/// all blocks add to the same far band, as with data of one magnitude, the last block's update returns the band's
-/// complete words. Else that block reads all bands (far_bands.h).
+/// A block whose sum does not fit the home band, or is infinite or NaN, adds it to the words of a far band (digits.h),
+/// and counts itself in the home band's last word. One request does both, and nothing orders its parts. If all blocks
+/// add to the same far band, as with data of one magnitude, the last block's update returns the band's complete words.
+/// Else that block reads all bands (far_bands.h).
 ///
 /// To the host (OnHost). A block's sum and its "full" mark are one 8-byte store, which PTX keeps whole; a vector store
 /// it does not. So a 4-byte sum takes one word, an 8-byte sum two, and moments up to four. The host waits for each word
@@ -116,8 +116,9 @@ class PackedSum {
     }
     // Sum up first and check afterwards: the sum then does not wait for the check.
     S sums = sums_of(word);
+    // All blocks decide by the same word: the last word of the last sum's home band.
     const unsigned are_complete = __ballot_sync(all_lanes, (word & all_blocks) == gridDim.x),
-                   decides = 31 - static_cast<unsigned>(__clz(static_cast<int>(have_updated)));
+                   counter = lanes + values - 1, decides = (have_updated >> counter & 1) != 0 ? counter : last;
     if ((are_complete >> decides & 1) == 0) return;
     bool is_whole = (are_complete & have_updated) == have_updated;
     if constexpr (floating)

@@ -401,6 +401,7 @@ void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
           infinite = std::numeric_limits<T>::infinity(), nothing = std::numeric_limits<T>::quiet_NaN(),
           fits_but_not_squared = std::ldexp(T{1}, std::is_same_v<T, float> ? 40 : 30);
   for (const auto& [usual, first] : {std::pair{small, small},
+                                     {T{0}, small},  // of float moments one block's sum is far, its squares are not
                                      {T{1}, large},
                                      {T{1}, small},
                                      {T{1}, infinite},
