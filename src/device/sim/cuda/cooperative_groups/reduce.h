@@ -1,2 +1,2 @@
 #pragma once
-#include "device/cooperative_groups.h"
+#include "device/sim/cooperative_groups.h"
