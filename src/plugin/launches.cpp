@@ -232,7 +232,7 @@ class Rewriting {
                       "::reductio::sim::cuda::launching(" + quoted(between(first, open - 1)) +
                           ", [=](const auto&... reductio_a) __attribute__((no_sanitize(\"thread\"))) { "});
     edits_.push_back({source_.at(t_[open]), 3,
-                      "(reductio_a...); }, ::reductio::sim::here()).in(::reductio::sim::cuda::Configuration("});
+                      "(reductio_a...); }, {__builtin_FILE(), __builtin_LINE()}).in(::reductio::sim::cuda::Configuration("});
     edits_.push_back({source_.at(t_[close]), 3, "))"});
     // NULL has the type of a number.
     for (std::size_t i = close + 4; i < end; ++i)

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/program_file.h"
 #include "device/sim/runtime.h"
 
 namespace reductio::cli {
@@ -65,6 +66,7 @@ void on_patience_lost(int) {
                       options.goes_on});
   std::atexit([] { sim::end_program(); });  // behind the program's own handlers
   signal(SIGUSR2, on_patience_lost);
+  offer_symbols();
   void* const object = dlopen(way.object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object) {
     std::fprintf(stderr, "reductio: %s\n", dlerror());
