@@ -42,6 +42,13 @@ void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::ve
   throw Unwind{};
 }
 
+void Scheduler::race(Site site, Site other, const std::string& what) {
+  if (!race_listener_) stop(FaultKind::race, site, what, {});
+  ++races_;
+  if (raced_.insert(kernel_ + to_string(site) + to_string(other)).second)
+    race_listener_(fault(FaultKind::race, block_->index, site, {thread_now}, what));
+}
+
 void need_capability(int capability, const char* instruction, Site site) {
   if (gpu().capability >= capability) return;
   const std::string number = std::to_string(capability);

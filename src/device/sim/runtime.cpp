@@ -285,6 +285,7 @@ void wait_for(const Event& e) {
 
 void begin_program(ProgramEvents events) {
   const DeviceLock lock;
+  if (events.goes_on) scheduler().listen_to_races(events.found);
   runtime().program = std::move(events);
 }
 
