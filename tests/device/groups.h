@@ -45,6 +45,54 @@ __device__ void in_tiles_of_tiles(Checks& check, const cg::thread_block& block) 
   check(cg::reduce(half, 1u, cg::plus<unsigned>()) == 16 && four.shfl(t, 3) == t / 4 * 4 + 3);
 }
 
+struct Weighted {
+  double weight;
+  int rank;
+};
+
+/// Groups of a size that is known when it runs, by a label and by a predicate; scans. A function takes any group.
+__device__ int added_up(const cg::thread_group& group, int* room, int value) {
+  const int rank = static_cast<int>(group.thread_rank());
+  for (int half = static_cast<int>(group.size()) / 2; half > 0; half /= 2) {
+    room[rank] = value;
+    group.sync();
+    if (rank < half) value += room[rank + half];
+    group.sync();
+  }
+  return value;
+}
+__device__ void in_parts(Checks& check, const cg::thread_block& block) {
+  __shared__ int room[64];
+  const int t = static_cast<int>(threadIdx.x);
+  const auto warp = cg::tiled_partition<32>(block);
+  const int all_of_them = added_up(block, room, t);
+  check(t != 0 || all_of_them == 63 * 32);
+  const cg::thread_group eight = cg::tiled_partition(block, 8);
+  check(eight.size() == 8 && eight.thread_rank() == threadIdx.x % 8);
+  const int of_eight = added_up(eight, room + t / 8 * 8, t);
+  check(t % 8 != 0 || of_eight == 8 * t + 28);
+
+  const auto thirds = cg::labeled_partition(warp, t % 32 % 3);
+  const int rank = t % 32 / 3, label = t % 32 % 3, size = label == 2 ? 10 : 11;
+  check(int(thirds.size()) == size && int(thirds.thread_rank()) == rank && thirds.meta_group_size() == 3);
+  check(cg::reduce(thirds, 1 << rank, cg::plus<int>()) == (1 << size) - 1);
+  check(cg::reduce(thirds, rank, cg::greater<int>()) == size - 1);
+  check(thirds.shfl(t, 1) == t / 32 * 32 + 3 + label && thirds.shfl_up(t, 1) == (rank ? t - 3 : t));
+  check(thirds.shfl_down(rank, 2) == (rank + 2 < size ? rank + 2 : rank));
+  check(thirds.ballot(rank % 2) == (0xaaaaaaaau & ((1u << size) - 1)) && thirds.any(rank == 4) && !thirds.all(rank == 4));
+  thirds.sync();
+
+  const auto odd = cg::binary_partition(warp, t % 2 == 1);
+  check(odd.size() == 16 && odd.thread_rank() == threadIdx.x % 32 / 2 && odd.meta_group_size() == 2);
+  check(cg::reduce(odd, t % 2, cg::plus<int>()) == 16 * (t % 2));
+  const auto four = cg::tiled_partition<4>(warp);
+  check(cg::inclusive_scan(four, t % 4) == (t % 4) * (t % 4 + 1) / 2);
+  check(cg::exclusive_scan(four, t % 4) == (t % 4) * (t % 4 - 1) / 2);
+  check(cg::inclusive_scan(odd, rank, cg::greater<int>()) == rank);
+  const Weighted pair = four.shfl(Weighted{t / 2.0, t}, 1);
+  check(pair.rank == t / 4 * 4 + 1 && pair.weight == pair.rank / 2.0);
+}
+
 /// Counts as whoever is here counts together, which is right whoever they are.
 __device__ unsigned counted(unsigned* count) {
   const cg::coalesced_group here = cg::coalesced_threads();
@@ -64,6 +112,7 @@ __global__ void groups(unsigned* wrong) {
   in_tiles<32>(check, block);
   in_tiles<8>(check, block);
   in_tiles_of_tiles(check, block);
+  in_parts(check, block);
   __shared__ unsigned seen[65];
   unsigned* const count = seen + 64;
   seen[threadIdx.x] = 0;

@@ -1,8 +1,9 @@
 #pragma once
-/// CUDA's cooperative groups on the simulated device, as far as reductions use them: the block, its cluster, the grid
-/// of a cooperative launch, tiles of at most a warp, and coalesced threads. Made of intrinsics.h, and checked as those
-/// are.
+/// CUDA's cooperative groups on the simulated device: the block, its cluster, the grid of a cooperative launch, tiles
+/// of at most a warp, their parts by a label, and coalesced threads; reductions and scans. Made of intrinsics.h, and
+/// checked as those are.
 
+#include <bit>
 #include <functional>
 
 #include "device/sim/intrinsics.h"
@@ -19,19 +20,23 @@ class thread_block {
   static unsigned size() { return num_threads(); }
   static dim3 group_index() { return blockIdx; }
   static dim3 thread_index() { return threadIdx; }
+  static dim3 group_dim() { return blockDim; }
+  static dim3 dim_threads() { return blockDim; }
   static void sync(sim::Site site = sim::here()) { __syncthreads(site); }
 };
 inline thread_block this_thread_block() { return {}; }
 
 class grid_group {
  public:
-  static unsigned long long thread_rank() {
-    const auto block = (std::uint64_t{blockIdx.z} * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-    return block * thread_block::size() + thread_block::thread_rank();
+  static unsigned long long block_rank() {
+    return (std::uint64_t{blockIdx.z} * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   }
-  static unsigned long long num_threads() {
-    return std::uint64_t{gridDim.x} * gridDim.y * gridDim.z * thread_block::size();
-  }
+  static unsigned long long num_blocks() { return std::uint64_t{gridDim.x} * gridDim.y * gridDim.z; }
+  static dim3 block_index() { return blockIdx; }
+  static dim3 dim_blocks() { return gridDim; }
+  static dim3 group_dim() { return gridDim; }
+  static unsigned long long thread_rank() { return block_rank() * thread_block::size() + thread_block::thread_rank(); }
+  static unsigned long long num_threads() { return num_blocks() * thread_block::size(); }
   static unsigned long long size() { return num_threads(); }
   static void sync(sim::Site site = sim::here()) { grid_sync(site); }
 };
@@ -56,34 +61,50 @@ class cluster_group {
 };
 inline cluster_group this_cluster() { return {}; }
 
+/// What lane `source` brings, of up to 32 bytes.
+template <class V>
+V exchange(unsigned mask, const V& mine, unsigned source, sim::Site site) {
+  static_assert(sizeof(V) <= 32, "groups exchange values of up to 32 bytes");
+  V theirs;
+  for (std::size_t at = 0; at < sizeof(V); at += 8) {
+    const std::size_t bytes = sizeof(V) - at < 8 ? sizeof(V) - at : 8;
+    std::uint64_t bits = 0;
+    __builtin_memcpy(&bits, reinterpret_cast<const char*>(&mine) + at, bytes);
+    bits = sim::warp_operation(sim::WarpOperation::shuffle, mask, bits, source, site);
+    __builtin_memcpy(reinterpret_cast<char*>(&theirs) + at, &bits, bytes);
+  }
+  return theirs;
+}
+
 /// `Size` threads of one warp, beside each other. Ballots, matches and lanes count within the tile.
 template <unsigned Size>
 class Tile {
   static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "tiles are of 1, 2, 4, 8, 16 or 32 threads");
-  static unsigned first() { return sim::thread_now % 32 / Size * Size; }
-  static unsigned mask() { return (~0u >> (32 - Size)) << first(); }
+  static unsigned lane() { return sim::thread_now % 32; }
+  static unsigned first() { return lane() / Size * Size; }
 
  public:
+  static unsigned mask() { return (~0u >> (32 - Size)) << first(); }
   static unsigned thread_rank() { return sim::thread_now % Size; }
   static constexpr unsigned num_threads() { return Size; }
   static constexpr unsigned size() { return Size; }
 
   static void sync(sim::Site site = sim::here()) { __syncwarp(mask(), site); }
   template <class V>
-  static auto shfl(V v, int source, sim::Site site = sim::here()) {
-    return __shfl_sync(mask(), v, source, Size, site);
+  static V shfl(V v, int source, sim::Site site = sim::here()) {
+    return exchange(mask(), v, first() + static_cast<unsigned>(source) % Size, site);
   }
   template <class V>
-  static auto shfl_down(V v, unsigned delta, sim::Site site = sim::here()) {
-    return __shfl_down_sync(mask(), v, delta, Size, site);
+  static V shfl_down(V v, unsigned delta, sim::Site site = sim::here()) {
+    return exchange(mask(), v, delta < Size - thread_rank() ? lane() + delta : lane(), site);
   }
   template <class V>
-  static auto shfl_up(V v, unsigned delta, sim::Site site = sim::here()) {
-    return __shfl_up_sync(mask(), v, delta, Size, site);
+  static V shfl_up(V v, unsigned delta, sim::Site site = sim::here()) {
+    return exchange(mask(), v, delta <= thread_rank() ? lane() - delta : lane(), site);
   }
   template <class V>
-  static auto shfl_xor(V v, unsigned lanes, sim::Site site = sim::here()) {
-    return __shfl_xor_sync(mask(), v, static_cast<int>(lanes), Size, site);
+  static V shfl_xor(V v, unsigned lanes, sim::Site site = sim::here()) {
+    return exchange(mask(), v, (lane() ^ lanes) % 32, site);
   }
   static int any(int predicate, sim::Site site = sim::here()) {
     return __any_sync(mask(), predicate, site);
@@ -133,20 +154,130 @@ thread_block_tile<Size, thread_block_tile<Of, Parent>> tiled_partition(const thr
   static_assert(Size < Of, "a tile's tiles are smaller than it");
   return {};
 }
-template <class Group>
-Group tiled_partition(const Group& group, unsigned) {
-  static_assert(sizeof(Group) == 0, "a tile's size goes in brackets here: tiled_partition<32>(group)");
-  return group;
-}
+/// Some lanes of a warp, known only when it runs. Ranks, ballots and matches count its lanes alone.
+class coalesced_group {
+ public:
+  explicit coalesced_group(unsigned mask, unsigned rank = 0, unsigned groups = 1)
+      : mask_(mask), rank_(rank), groups_(groups) {}
 
+  unsigned mask() const { return mask_; }
+  unsigned thread_rank() const { return rank_of(sim::thread_now % 32); }
+  unsigned num_threads() const { return static_cast<unsigned>(std::popcount(mask_)); }
+  unsigned size() const { return num_threads(); }
+  unsigned meta_group_rank() const { return rank_; }
+  unsigned meta_group_size() const { return groups_; }
+
+  void sync(sim::Site site = sim::here()) const { __syncwarp(mask_, site); }
+  template <class V>
+  V shfl(V v, unsigned source, sim::Site site = sim::here()) const {
+    return exchange(mask_, v, lane_of(source % size()), site);
+  }
+  template <class V>
+  V shfl_down(V v, unsigned delta, sim::Site site = sim::here()) const {
+    const unsigned rank = thread_rank();
+    return exchange(mask_, v, lane_of(delta < size() - rank ? rank + delta : rank), site);
+  }
+  template <class V>
+  V shfl_up(V v, unsigned delta, sim::Site site = sim::here()) const {
+    const unsigned rank = thread_rank();
+    return exchange(mask_, v, lane_of(delta <= rank ? rank - delta : rank), site);
+  }
+  int any(int predicate, sim::Site site = sim::here()) const { return __any_sync(mask_, predicate, site); }
+  int all(int predicate, sim::Site site = sim::here()) const { return __all_sync(mask_, predicate, site); }
+  unsigned ballot(int predicate, sim::Site site = sim::here()) const {
+    return by_rank(__ballot_sync(mask_, predicate, site));
+  }
+  template <class V>
+  unsigned match_any(V v, sim::Site site = sim::here()) const {
+    return by_rank(__match_any_sync(mask_, v, site));
+  }
+  template <class V>
+  unsigned match_all(V v, int& alike, sim::Site site = sim::here()) const {
+    return by_rank(__match_all_sync(mask_, v, &alike, site));
+  }
+
+ private:
+  unsigned rank_of(unsigned lane) const {
+    return static_cast<unsigned>(std::popcount(mask_ & ((1u << lane) - 1)));
+  }
+  unsigned lane_of(unsigned rank) const {
+    unsigned left = mask_;
+    while (rank-- > 0) left &= left - 1;
+    return static_cast<unsigned>(std::countr_zero(left));
+  }
+  unsigned by_rank(unsigned lanes) const {
+    unsigned ranks = 0;
+    for (unsigned left = lanes; left; left &= left - 1) ranks |= 1u << rank_of(std::countr_zero(left));
+    return ranks;
+  }
+
+  unsigned mask_, rank_, groups_;
+};
 /// The threads that are here with the caller. CUDA promises of none but the caller that it is, so here that is all, as
 /// of __activemask.
-class coalesced_group : public Tile<1> {
+inline coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
+
+/// A group of any kind, as a function takes it that asks for no more than its ranks and its barrier.
+class thread_group {
  public:
-  static unsigned meta_group_rank() { return 0; }
-  static unsigned meta_group_size() { return 1; }
+  thread_group(const thread_block&) : lanes_(0) {}
+  thread_group(const coalesced_group& group) : lanes_(group) {}
+  template <unsigned Size>
+  thread_group(const Tile<Size>& tile) : lanes_(tile.mask()) {}
+
+  bool is_block() const { return lanes_.mask() == 0; }
+  const coalesced_group& lanes() const { return lanes_; }
+  unsigned thread_rank() const { return is_block() ? thread_block::thread_rank() : lanes_.thread_rank(); }
+  unsigned num_threads() const { return is_block() ? thread_block::num_threads() : lanes_.num_threads(); }
+  unsigned size() const { return num_threads(); }
+  void sync(sim::Site site = sim::here()) const {
+    if (is_block()) thread_block::sync(site);
+    else lanes_.sync(site);
+  }
+
+ private:
+  coalesced_group lanes_;
 };
-inline coalesced_group coalesced_threads() { return {}; }
+
+/// Tiles whose size is known only when it runs: `size` threads of the block or of a tile, or that many lanes of
+/// coalesced ones.
+inline coalesced_group tiled_partition(const coalesced_group& group, unsigned size, sim::Site site = sim::here()) {
+  segment(static_cast<int>(size), site);
+  const unsigned part = group.thread_rank() / size;
+  unsigned mask = 0, rank = 0;
+  for (unsigned left = group.mask(); left; left &= left - 1, ++rank)
+    if (rank / size == part) mask |= left & -left;
+  return coalesced_group(mask, part, (group.size() + size - 1) / size);
+}
+inline thread_group tiled_partition(const thread_group& group, unsigned size, sim::Site site = sim::here()) {
+  if (!group.is_block()) return tiled_partition(group.lanes(), size, site);
+  segment(static_cast<int>(size), site);
+  return coalesced_group((~0u >> (32 - size)) << sim::thread_now % 32 / size * size);
+}
+template <unsigned Size, class Parent>
+thread_group tiled_partition(const thread_block_tile<Size, Parent>& tile, unsigned size, sim::Site site = sim::here()) {
+  return tiled_partition(thread_group(tile), size, site);
+}
+
+/// The lanes of the group that bring the same label; all of its lanes must call it.
+template <class Group, class Label>
+coalesced_group labeled_partition(const Group& group, Label label, sim::Site site = sim::here()) {
+  const unsigned mask = __match_any_sync(group.mask(), label, site);
+  unsigned rank = 0, groups = 0;
+  // In the order of each label's first lane.
+  for (unsigned left = group.mask(); left; ++groups) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const unsigned alike = exchange(group.mask(), mask, lane, site);
+    if (alike == mask) rank = groups;
+    left &= ~alike;
+  }
+  return coalesced_group(mask, rank, groups);
+}
+template <class Group>
+coalesced_group binary_partition(const Group& group, bool predicate, sim::Site site = sim::here()) {
+  const unsigned yes = __ballot_sync(group.mask(), predicate, site), no = group.mask() & ~yes;
+  return coalesced_group(predicate ? yes : no, predicate && no ? 1 : 0, (yes != 0) + (no != 0));
+}
 
 template <class Group>
 void sync(const Group& group, sim::Site site = sim::here()) {
@@ -172,10 +303,45 @@ struct greater {
 
 /// All threads of the tile get the result; which are combined first is not said, here as on CUDA.
 template <unsigned Size, class V, class Op>
-auto reduce(const Tile<Size>& tile, V v, Op op, sim::Site site = sim::here()) {
-  auto value = v;
+V reduce(const Tile<Size>& tile, V v, Op op, sim::Site site = sim::here()) {
+  V value = v;
   for (unsigned lanes = Size / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, site));
   return value;
+}
+template <class V, class Op>
+V reduce(const coalesced_group& group, V v, Op op, sim::Site site = sim::here()) {
+  V value = v;
+  const unsigned size = group.size(), rank = group.thread_rank();
+  for (unsigned ranks = std::bit_ceil(size) / 2; ranks > 0; ranks /= 2) {
+    const V other = group.shfl_down(value, ranks, site);
+    if (rank + ranks < size) value = op(value, other);
+  }
+  return group.shfl(value, 0, site);
+}
+
+/// Of a tile or coalesced threads: what those up to this one, or before it, make together. For the first there is none
+/// before, and it gets V's zero.
+template <class Group, class V, class Op>
+V inclusive_scan(const Group& group, V v, Op op, sim::Site site = sim::here()) {
+  V value = v;
+  for (unsigned ranks = 1; ranks < group.size(); ranks *= 2) {
+    const V before = group.shfl_up(value, ranks, site);
+    if (group.thread_rank() >= ranks) value = op(before, value);
+  }
+  return value;
+}
+template <class Group, class V, class Op>
+V exclusive_scan(const Group& group, V v, Op op, sim::Site site = sim::here()) {
+  const V before = group.shfl_up(inclusive_scan(group, v, op, site), 1, site);
+  return group.thread_rank() == 0 ? V{} : before;
+}
+template <class Group, class V>
+V inclusive_scan(const Group& group, V v, sim::Site site = sim::here()) {
+  return inclusive_scan(group, v, plus<V>(), site);
+}
+template <class Group, class V>
+V exclusive_scan(const Group& group, V v, sim::Site site = sim::here()) {
+  return exclusive_scan(group, v, plus<V>(), site);
 }
 
 }  // namespace cooperative_groups
