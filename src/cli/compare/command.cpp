@@ -115,8 +115,7 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--until-decided", options->until_decided,
                 fmt::format("While a verdict is UNDECIDED after {2} contexts, go on to {0} and {1}; the "
                             "intervals allow for all {3} looks",
-                            looks[1], looks[2], looks[0], looks.size()))
-      ->excludes("--contexts");
+                            looks[1], looks[2], looks[0], looks.size()));
   sub->add_option("--save-baseline", options->save, "Save the measurement as DIR/<machine>/baselines/NAME")
       ->type_name("NAME");
   sub->add_flag("--force", options->force, "Replace a baseline of that name");
@@ -142,8 +141,11 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
                                  "--dataset", "--min-samples", "--max-samples", "--contexts", "--allocations",
                                  "--timeout", "--until-decided", "--save-baseline", "--force", "--baseline", "--out"})
           if (sub->count(name)) options->live_only.emplace_back(name);
-        if (options->until_decided && sub->count("--allocations"))
-          throw UsageError("--until-decided excludes --contexts");
+        for (const char* name : {"--contexts", "--allocations"})
+          if (options->until_decided && sub->count(name))
+            throw UsageError(fmt::format("--until-decided chooses how many contexts there are, and so does {}; "
+                                         "drop one of them",
+                                         name));
         load_plugins(options->selection);
         options->what = with_variants_of_plugins(options->what, options->selection);
         return run(*options);
