@@ -18,7 +18,9 @@ struct cluster_group {
   static __device__ unsigned block_rank() { return 0; }
   static __device__ unsigned num_blocks() { return 1; }
   template <class T>
-  static __device__ T* map_shared_rank(T* shared, int) { return shared; }
+  static __device__ T* map_shared_rank(T* shared, int) {
+    return shared;
+  }
   static __device__ void sync() { __syncthreads(); }
 };
 inline __device__ cluster_group this_cluster() { return {}; }

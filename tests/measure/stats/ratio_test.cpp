@@ -1,5 +1,7 @@
 /// The ratio of two variants' times and its interval, on rounds whose truth is known.
 
+#include "measure/stats/ratio.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "measure/stats/ratio.h"
 #include "tests/error_of.h"
 #include "tests/sanitized.h"
 
