@@ -49,6 +49,8 @@ constexpr Example examples[] = {
     {"info", "reductio info levels/naive"},
     {"verify", "reductio verify --variants '^twopass/' --device sim"},
     {"verify", "reductio verify --variants '^mine/' --tier quick"},
+    {"simulate", "reductio simulate prog.cu"},
+    {"simulate", "reductio simulate prog.cu -I include -- 1000"},
     {"run", "reductio run comparison --types f32 --sizes 2^20:2^28"},
     {"run", "reductio run cpu --quick    # without a GPU"},
     {"compare", "reductio compare cub/sum twopass/warp-unrolled"},
@@ -255,6 +257,7 @@ int run_command(int argc, char** argv) {
   std::vector<Command> commands = {add_list(app),
                                    add_info(app),
                                    add_verify(app),
+                                   add_simulate(app, command_line),
                                    add_run(app, command_line),
                                    add_compare(app, command_line),
                                    add_plot(app),
@@ -275,6 +278,8 @@ int run_command(int argc, char** argv) {
   reject_empty_values(command_line);
   try {
     std::vector<std::string> words = with_help_as_option(app, argc, argv);
+    if (!words.empty() && words.front() == "simulate")  // what follows is the simulated program's
+      words.erase(std::find(words.begin(), words.end(), "--"), words.end());
     std::reverse(words.begin(), words.end());  // as CLI11 takes them
     app.parse(std::move(words));
   } catch (const CLI::Success& e) {  // --help and --version

@@ -32,7 +32,7 @@ using Json = nlohmann::ordered_json;
 
 struct VerifyOptions {
   SelectionOptions selection;
-  std::string tier, junit;
+  std::string file, tier, junit;
   std::string offset, dataset, order, check, like, index_limit;
   std::optional<double> patience_s;  ///< 0: for ever
   bool quiet = false, json = false, csv = false;
@@ -487,6 +487,7 @@ int run(const VerifyOptions& options) {
 Command add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every available device");
+  sub->add_option("file", options->file, "A plug-in, whose variants are chosen: ./mine.cu")->type_name("FILE");
   options->selection.add_variants(*sub);
   options->selection.add_plugins(*sub);
   options->selection.add_points(*sub);
@@ -522,6 +523,14 @@ Command add_verify(CLI::App& app) {
   sub->add_flag("--csv", options->csv, "The outcome as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only failures, no progress");
   return {sub, [options] {
+            if (const std::string& file = options->file; !file.empty()) {
+              if (!names_plugin(file))
+                throw UsageError("unexpected argument '" + file + "'; choose by --variants " + quoted(file));
+              if (!options->selection.variants.empty())
+                throw UsageError("'" + file + "' chooses its variants, and so does --variants; leave one out, or give "
+                                 "the file by --plugin");
+              options->selection.variants = file;
+            }
             load_plugins(options->selection);
             return run(*options);
           }};
