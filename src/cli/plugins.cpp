@@ -8,6 +8,7 @@
 
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "measure/results/machine.h"
 #include "plugin/compile.h"
 #include "plugin/load.h"

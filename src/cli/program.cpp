@@ -17,6 +17,7 @@
 #include "cli/plugins.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/variant.h"
 #include "device/backend.h"
 #include "measure/results/csv.h"

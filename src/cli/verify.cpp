@@ -119,16 +119,14 @@ std::vector<std::vector<Failure*>> by_kind(std::vector<Failure>& failures) {
 /// What finds a failure again: its case by itself or, where that passes, all cases of its variant that were asked for.
 std::string again(const Failure& f, DeviceKind device, const VerifyOptions& o, const std::string& program) {
   if (!f.needs_others) return f.what.command(device, program);
-  std::string text = verify_command(*f.what.variant, device, program);
   const SelectionOptions& s = o.selection;
-  const std::pair<const char*, const std::string&> given[] = {
-      {"--gpu", s.gpu},       {"--operations", s.operations}, {"--types", s.types}, {"--sizes", s.sizes},
-      {"--set", s.settings},  {"--offset", o.offset},         {"--tier", o.tier},   {"--dataset", o.dataset},
-      {"--seed", s.seed},     {"--order", o.order},           {"--like", o.like},   {"--index-limit", o.index_limit},
-      {"--check", o.check}};
-  for (const auto& [option, value] : given)
-    if (!value.empty()) text += fmt::format(" {} '{}'", option, value);
-  return text;
+  std::vector<std::pair<std::string, std::string>> given{
+      {"gpu", s.gpu},      {"operations", s.operations}, {"types", s.types}, {"sizes", s.sizes},
+      {"set", s.settings}, {"offset", o.offset},         {"tier", o.tier},   {"dataset", o.dataset},
+      {"seed", s.seed},    {"order", o.order},           {"like", o.like},   {"index-limit", o.index_limit},
+      {"check", o.check}};
+  std::erase_if(given, [](const auto& option) { return option.second.empty(); });
+  return verify_command(*f.what.variant, device, program, given);
 }
 
 void print_json(const std::vector<VariantResult>& results, const VerifyOptions& options) {
