@@ -17,6 +17,7 @@
 #include "cli/plugins.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/variant.h"
 #include "device/backend.h"
 #include "measure/results/csv.h"
@@ -256,7 +257,7 @@ int run_command(int argc, char** argv) {
   std::vector<Command> commands = {add_list(app),
                                    add_info(app),
                                    add_verify(app),
-                                   add_simulate(app),
+                                   add_simulate(app, command_line),
                                    add_run(app, command_line),
                                    add_compare(app, command_line),
                                    add_plot(app),
@@ -277,6 +278,8 @@ int run_command(int argc, char** argv) {
   reject_empty_values(command_line);
   try {
     std::vector<std::string> words = with_help_as_option(app, argc, argv);
+    if (!words.empty() && words.front() == "simulate")  // what follows is the simulated program's
+      words.erase(std::find(words.begin(), words.end(), "--"), words.end());
     std::reverse(words.begin(), words.end());  // as CLI11 takes them
     app.parse(std::move(words));
   } catch (const CLI::Success& e) {  // --help and --version

@@ -13,6 +13,21 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+/// Where CUDA has no clusters, their kernels compile, and plans refuse them: require_capability(gpu, 90).
+namespace cooperative_groups {
+struct cluster_group {
+  static __device__ unsigned block_rank() { return 0; }
+  static __device__ unsigned num_blocks() { return 1; }
+  template <class T>
+  static __device__ T* map_shared_rank(T* shared, int) {
+    return shared;
+  }
+  static __device__ void sync() { __syncthreads(); }
+};
+inline __device__ cluster_group this_cluster() { return {}; }
+}  // namespace cooperative_groups
+#endif
 #else
 #include "device/sim/cooperative_groups.h"
 #endif

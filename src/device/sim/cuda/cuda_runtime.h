@@ -30,6 +30,8 @@
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDA_ARCH__ 900
 #define __CUDACC_EXTENDED_LAMBDA__
+#define __CUDA_RUNTIME_H__
+#define __DRIVER_TYPES_H__
 #endif
 
 using namespace reductio::sim::cuda;
