@@ -24,8 +24,8 @@ struct NarrowFloat {
   std::uint16_t bits;
 
   NarrowFloat() = default;
-  /// Rounded once, whatever the processor's mode is: to nearest, ties to even, and to infinity beyond the largest finite
-  /// number, or as `style` says. NaN stays one.
+  /// Rounded once, whatever the processor's mode is: to nearest, ties to even, and to infinity beyond the largest
+  /// finite number, or as `style` says. NaN stays one.
   explicit constexpr NarrowFloat(double x, std::float_round_style style = std::round_to_nearest)
       : bits(rounded(x, style)) {}
   static constexpr NarrowFloat of_bits(std::uint16_t bits) {

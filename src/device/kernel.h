@@ -20,9 +20,9 @@
 ///                stored can be seen, for launches that may begin earlier (Launch::overlaps); let_next_kernel_begin():
 ///                once every block has called it, such a launch after this one may take the places that are free
 ///   numbers      min, max, and C's math.h; rsqrtf, rsqrt, sinpi, rcbrt, norm3d and their kin; __expf, __sinf ...;
-///                __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...; __funnelshift_l, _r, _lc, _rc, __byte_perm;
-///                __mulhi, __umulhi, __mul64hi, __mul24, __dp4a, __sad, __hadd ...; __float_as_uint and its kin,
-///                __double2hiint, __double2loint, __hiloint2double; __fadd_rn, _rz, _ru, _rd, sub, mul, div, __fmaf,
+///                __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...; __funnelshift_l, _r, _lc, _rc;
+///                __byte_perm, __mulhi, __umulhi, __mul64hi, __mul24, __dp4a, __sad, __hadd ...; __float_as_uint and
+///                its kin, __double2hiint, __double2loint, __hiloint2double; __fadd_rn, _rz, _ru, _rd, sub, mul, div, __fmaf,
 ///                __frcp, __fsqrt, and of doubles __dadd_rn ..., __fma_rn; __float2int_rn, __int2float_rn and their kin
 ///   clocks       clock, clock64; globaltimer(): nanoseconds of the GPU's one clock
 ///   vectors      char1 to char4, and of uchar, short, ushort, int, uint, long, ulong, longlong, ulonglong, float and

@@ -79,7 +79,8 @@ __device__ void in_parts(Checks& check, const cg::thread_block& block) {
   check(cg::reduce(thirds, rank, cg::greater<int>()) == size - 1);
   check(thirds.shfl(t, 1) == t / 32 * 32 + 3 + label && thirds.shfl_up(t, 1) == (rank ? t - 3 : t));
   check(thirds.shfl_down(rank, 2) == (rank + 2 < size ? rank + 2 : rank));
-  check(thirds.ballot(rank % 2) == (0xaaaaaaaau & ((1u << size) - 1)) && thirds.any(rank == 4) && !thirds.all(rank == 4));
+  check(thirds.ballot(rank % 2) == (0xaaaaaaaau & ((1u << size) - 1)) && thirds.any(rank == 4) &&
+        !thirds.all(rank == 4));
   thirds.sync();
 
   const auto odd = cg::binary_partition(warp, t % 2 == 1);

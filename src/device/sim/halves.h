@@ -202,7 +202,7 @@ struct HalfPair {
 
 #define REDUCTIO_ASSIGNS(op, name)                                                                           \
   friend Self operator op(Self a, Self b) { return Self(a.x op b.x, a.y op b.y); }             \
-  REDUCTIO_AS_CALLER friend Self& operator op##=(Self& a, Self b) { return a = a op b; }                                 \
+  REDUCTIO_AS_CALLER friend Self& operator op##=(Self& a, Self b) { return a = a op b; }                     \
   friend Self name(Self a, Self b) { return a op b; }
   REDUCTIO_ASSIGNS(+, __hadd2)
   REDUCTIO_ASSIGNS(-, __hsub2)

@@ -105,7 +105,8 @@ void on_range(Access kind, const void* p, std::size_t bytes, const Place* place)
     for (std::uintptr_t at = begin; at < begin + bytes;) {
       settle();
       const std::size_t left = begin + bytes - at;
-      const std::size_t size = at % word_bytes == 0 && left >= word_bytes ? word_bytes : at % 2 == 0 && left >= 2 ? 2 : 1;
+      const bool is_word = at % word_bytes == 0 && left >= word_bytes;
+      const std::size_t size = is_word ? word_bytes : at % 2 == 0 && left >= 2 ? 2 : 1;
       if (size < word_bytes) on_bytes(kind, at, size, code_of(place));
       else if (kind == Access::read) on_access<Access::read, word_bytes>(at, code_of(place));
       else on_access<Access::write, word_bytes>(at, code_of(place));

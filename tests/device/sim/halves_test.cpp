@@ -121,7 +121,8 @@ void calculate() {
   const auto draw = [&] {
     for (;;) {
       const Half x = half_of<Half>(random() & 0xffff);
-      if (const float size = std::fabs(float(x)); size < 0x1p18f && (size == 0 || size > 0x1p-20f || random() % 64 == 0))
+      if (const float size = std::fabs(float(x));
+          size < 0x1p18f && (size == 0 || size > 0x1p-20f || random() % 64 == 0))
         if (std::is_same_v<Half, half> || size > 0x1p-25f) return x;
     }
   };
@@ -262,7 +263,8 @@ __global__ void atomic_beside_plain(half* p, int distance) {
 }
 __global__ void by_two_sizes(unsigned* p) {
   if (threadIdx.x == 0) atomicAdd(p, 1u);
-  else atomicCAS(reinterpret_cast<unsigned short*>(p) + 1, static_cast<unsigned short>(0), static_cast<unsigned short>(1));
+  else
+    atomicCAS(reinterpret_cast<unsigned short*>(p) + 1, static_cast<unsigned short>(0), static_cast<unsigned short>(1));
 }
 __global__ void pair_at(half* p, int first, bool atomic) {
   half2* const pair = reinterpret_cast<half2*>(p + first);

@@ -20,7 +20,8 @@ static_assert(__mul64hi(-1, 1) == -1 && __umul64hi(~0ull, ~0ull) == ~0ull - 1);
 static_assert(__sad(-5, 3, 10) == 18 && __usad(3, 5, 1) == 3 && __sad(least, most, 1) == 0);
 static_assert(__hadd(-3, 0) == -2 && __rhadd(-3, 0) == -1 && __uhadd(~0u, ~0u) == ~0u && __urhadd(1, 2) == 2);
 static_assert(__funnelshift_lc(1, 2, 40) == 1 && __funnelshift_rc(1, 2, 40) == 2 && __funnelshift_lc(0, 1, 4) == 16);
-static_assert(umin(3, ~0u) == 3 && llmax(-1, 2) == 2 && ullmin(5, 4) == 4 && __saturatef(2) == 1 && __saturatef(-1) == 0);
+static_assert(umin(3, ~0u) == 3 && llmax(-1, 2) == 2 && ullmin(5, 4) == 4 && __saturatef(2) == 1 &&
+              __saturatef(-1) == 0);
 static_assert(__float_as_uint(CUDART_NAN_F) == 0x7fffffff && CUDART_INF_F > CUDART_MAX_NORMAL_F && CUDART_PI_F > 3.14f);
 
 TEST(SimNumbers, FloatsBecomeIntegersEachWay) {
@@ -44,7 +45,8 @@ TEST(SimNumbers, FloatsBecomeIntegersEachWay) {
 /// The exact result is between down and up, which are neighbours or equal; toward zero is the smaller one.
 template <class T>
 void expect_directed(T down, T up, T to_zero, T nearest, const char* what) {
-  EXPECT_TRUE(down == up ? nearest == up : std::nextafter(down, up) == up && (nearest == down || nearest == up)) << what;
+  EXPECT_TRUE(down == up ? nearest == up : std::nextafter(down, up) == up && (nearest == down || nearest == up))
+      << what;
   EXPECT_EQ(to_zero, down < 0 ? up : down) << what;
 }
 
@@ -137,7 +139,8 @@ INSTANTIATE_TEST_SUITE_P(Orders, SimScopedAtomics, testing::ValuesIn(all_orders)
 
 __global__ void all_in_block(int* i, long long* l) {
   const int t = static_cast<int>(threadIdx.x);
-  atomicMin_block(&i[0], -t), atomicMax_block(&i[1], t), atomicSub_block(&i[2], 1), atomicAnd_block(&i[3], ~(1 << t % 32));
+  atomicMin_block(&i[0], -t), atomicMax_block(&i[1], t), atomicSub_block(&i[2], 1),
+      atomicAnd_block(&i[3], ~(1 << t % 32));
   atomicOr_block(&i[4], 1 << t % 32), atomicXor_block(&i[5], t), atomicExch_block(&i[6], 7);
   atomicInc_block(reinterpret_cast<unsigned*>(&i[7]), 99), atomicCAS_block(&i[8], 0, t + 1);
   atomicMin(&l[0], -1ll - t), atomicMax_system(&l[1], 1ll + t);

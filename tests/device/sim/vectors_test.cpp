@@ -8,7 +8,8 @@ namespace reductio::sim_tests {
 namespace {
 
 template <class T, std::size_t bytes, std::size_t alignment>
-constexpr bool is_laid_out = sizeof(T) == bytes && alignof(T) == alignment && std::is_trivially_default_constructible_v<T>;
+constexpr bool is_laid_out = sizeof(T) == bytes &&
+                             alignof(T) == alignment&& std::is_trivially_default_constructible_v<T>;
 #define LAID_OUT(name, bytes, aligned_4)                                                          \
   static_assert(is_laid_out<name##1, bytes, bytes> && is_laid_out<name##2, 2 * bytes, 2 * bytes>); \
   static_assert(is_laid_out<name##3, 3 * bytes, bytes> && is_laid_out<name##4, 4 * bytes, aligned_4>)
@@ -30,7 +31,8 @@ static_assert(is_laid_out<longlong4_32a, 32, 32> && std::is_same_v<decltype(char
 
 constexpr float4 of_braces = {1, 2, 3, 4}, of_fewer = {5, 6}, of_none = {};
 constexpr int2 table[] = {{1, 2}, {3}};
-static_assert(of_braces.w == 4 && of_fewer.y == 6 && of_fewer.z == 0 && of_none.x == 0 && table[1].x == 3 && !table[1].y);
+static_assert(of_braces.w == 4 && of_fewer.y == 6 && of_fewer.z == 0 && of_none.x == 0 && table[1].x == 3 &&
+              !table[1].y);
 static_assert(make_uchar3(1, 2, 3).z == 3 && make_double4(1, 2, 3, 4).w == 4 && make_short1(7).x == 7);
 static_assert(dim3(make_uint3(1, 2, 3)).z == 3 && uint3(dim3(4)).y == 1);
 
@@ -135,7 +137,8 @@ __global__ void sines(float2* out, double* shared_out, int* exponents) {
     sincosf(1.0f, &out[0].x, &out[0].y);
     sincos(1.0, parts, parts + 1);
     shared_out[0] = parts[0];
-    shared_out[1] = frexp(6.0, exponents) + modf(2.5, shared_out + 2) + modff(2.5f, &out[1].x) + remquof(7, 2, exponents + 1);
+    shared_out[1] =
+        frexp(6.0, exponents) + modf(2.5, shared_out + 2) + modff(2.5f, &out[1].x) + remquof(7, 2, exponents + 1);
     out[1].y = static_cast<float>(exponents[0]) + out[1].x + static_cast<float>(shared_out[2]);
   }
 }

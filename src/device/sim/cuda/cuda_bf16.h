@@ -23,7 +23,8 @@ struct alignas(4) __nv_bfloat162_raw {
 struct alignas(4) __nv_bfloat162 : HalfPair<__nv_bfloat162, __nv_bfloat16> {
   using HalfPair::HalfPair;
   __nv_bfloat162() = default;
-  constexpr __nv_bfloat162(const __nv_bfloat162_raw& raw) : HalfPair(__nv_bfloat16::of_bits(raw.x), __nv_bfloat16::of_bits(raw.y)) {}
+  constexpr __nv_bfloat162(const __nv_bfloat162_raw& raw)
+      : HalfPair(__nv_bfloat16::of_bits(raw.x), __nv_bfloat16::of_bits(raw.y)) {}
   constexpr operator __nv_bfloat162_raw() const { return {x.bits(), y.bits()}; }
   REDUCTIO_COPIED_WHOLE(__nv_bfloat162, unsigned Whole __attribute__((may_alias)))
 };
@@ -48,7 +49,9 @@ inline unsigned char __bfloat162uchar_rz(__nv_bfloat16 x) { return x; }
 inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.bits(); }
 inline short __bfloat16_as_short(__nv_bfloat16 x) { return static_cast<short>(x.bits()); }
 inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return __nv_bfloat16::of_bits(bits); }
-inline __nv_bfloat16 __short_as_bfloat16(short bits) { return __nv_bfloat16::of_bits(static_cast<unsigned short>(bits)); }
+inline __nv_bfloat16 __short_as_bfloat16(short bits) {
+  return __nv_bfloat16::of_bits(static_cast<unsigned short>(bits));
+}
 
 inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }
 inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }
