@@ -45,6 +45,63 @@ __device__ void in_tiles_of_tiles(Checks& check, const cg::thread_block& block) 
   check(cg::reduce(half, 1u, cg::plus<unsigned>()) == 16 && four.shfl(t, 3) == t / 4 * 4 + 3);
 }
 
+/// Of the lanes that agree about something.
+__device__ void in_parts(Checks& check, const cg::thread_block& block) {
+  const auto warp = cg::tiled_partition<32>(block);
+  const unsigned t = threadIdx.x, lane = t % 32, first = t - lane;
+  const auto thirds = cg::binary_partition(warp, lane % 3 == 0);
+  const unsigned rank = lane % 3 == 0 ? lane / 3 : lane - lane / 3 - 1;
+  check(thirds.size() == (lane % 3 == 0 ? 11 : 21) && thirds.thread_rank() == rank && thirds.meta_group_size() == 2);
+  check(thirds.meta_group_rank() == (lane % 3 == 0) && thirds.shfl(t, 2) == first + (lane % 3 == 0 ? 6 : 4));
+  check(cg::reduce(thirds, lane, cg::plus<unsigned>()) == (lane % 3 == 0 ? 165 : 331));
+  check(thirds.shfl_up(rank, 1) == (rank ? rank - 1 : 0) && thirds.ballot(rank == 1) == 2);
+  check(thirds.shfl_down(rank, 1) == (rank + 1 < thirds.size() ? rank + 1 : rank));
+  check(thirds.any(lane == 3) == (lane % 3 == 0) && thirds.all(lane % 3) == (lane % 3 != 0));
+  const auto same = cg::binary_partition(warp, lane < 32);
+  check(same.size() == 32 && same.meta_group_rank() == 0 && same.meta_group_size() == 1);
+  const auto label = cg::labeled_partition(warp, int(lane % 5));
+  check(label.size() == (lane % 5 < 2 ? 7 : 6) && label.thread_rank() == lane / 5 &&
+        label.meta_group_rank() == lane % 5);
+  check(cg::reduce(label, int(lane), cg::greater<int>()) == int(lane % 5 < 2 ? 30 + lane % 5 : 25 + lane % 5));
+  label.sync();
+}
+
+/// As a function that takes any group does: the group's ranks added up in memory of its own.
+__device__ unsigned ranks_of(const cg::thread_group& group, unsigned* s) {
+  s[group.thread_rank()] = group.thread_rank();
+  group.sync();
+  unsigned sum = 0;
+  for (unsigned i = 0; i < group.size(); ++i) sum += s[i];
+  group.sync();
+  return sum;
+}
+
+/// Each group of a larger one, down from the block.
+__device__ void in_any(Checks& check, const cg::thread_block& block, unsigned* s) {
+  const unsigned t = threadIdx.x;
+  block.sync();
+  check(ranks_of(block, s) == 63 * 32);
+  check(ranks_of(cg::tiled_partition<16>(block), s + t / 16 * 16) == 15 * 8);
+  const cg::thread_group eight = cg::tiled_partition(block, 8), two = cg::tiled_partition(eight, 2);
+  check(eight.thread_rank() == t % 8 && eight.size() == 8 && two.thread_rank() == t % 2 && two.size() == 2);
+  check(ranks_of(eight, s + t / 8 * 8) == 28 && ranks_of(two, s + t / 2 * 2) == 1);
+}
+
+/// Two warps in one tile.
+__device__ void in_two_warps(Checks& check, cg::block_tile_memory<64>& memory, unsigned* s) {
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const cg::thread_block_tile<64> tile = cg::tiled_partition<64>(block);
+  const unsigned t = threadIdx.x;
+  check(tile.thread_rank() == t && tile.size() == 64 && tile.meta_group_rank() == 0 && tile.meta_group_size() == 1);
+  for (unsigned round = 1; round < 4; ++round) {
+    s[t] = round * t;
+    tile.sync();
+    check(s[63 - t] == round * (63 - t));
+    check(cg::reduce(tile, double(t) * round, cg::plus<double>()) == 63 * 32 * round);
+  }
+  check(cg::reduce(tile, int(t), cg::less<int>()) == 0);
+}
+
 /// Counts as whoever is here counts together, which is right whoever they are.
 __device__ unsigned counted(unsigned* count) {
   const cg::coalesced_group here = cg::coalesced_threads();
@@ -64,6 +121,10 @@ __global__ void groups(unsigned* wrong) {
   in_tiles<32>(check, block);
   in_tiles<8>(check, block);
   in_tiles_of_tiles(check, block);
+  in_parts(check, block);
+  in_any(check, block, s);
+  __shared__ cg::block_tile_memory<64> memory;
+  in_two_warps(check, memory, s);
   __shared__ unsigned seen[65];
   unsigned* const count = seen + 64;
   seen[threadIdx.x] = 0;
