@@ -26,7 +26,7 @@ with here.with_name("calls").open("a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
 text = pathlib.Path(sys.argv[2]).read_text()
 said = [line.split("says: ", 1)[1] for line in text.splitlines() if "says: " in line]
-document = {"exit_code": 0, "output": "", "runs": [{"order": "forward", "optimization": 0, "exit_code": 0,
+document = {"program_exit_code": 0, "output": "", "runs": [{"order": "forward", "optimization": 0, "exit_code": 0,
                                                     "seconds": 0.0}], "findings": []}
 for what in said:
     if what.startswith("refuses "):
@@ -38,7 +38,7 @@ for what in said:
         time.sleep(600)
     else:
         document["findings"].append({"kind": what, "kernel": "k", "block": 0, "threads": [3], "file": sys.argv[2],
-                                     "line": 7, "column": 3, "message": "does " + what, "order": "forward",
+                                     "line": 7, "column": 3, "message": "simulated device: " + what + " in kernel k: does " + what, "order": "forward",
                                      "optimization": 0})
 print(json.dumps(document))
 """
