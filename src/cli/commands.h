@@ -54,6 +54,7 @@ Command add_releases(CLI::App&);
 Command add_probe(CLI::App&, std::vector<std::string> command_line);   ///< likewise
 Command add_record(CLI::App&, std::vector<std::string> command_line);  ///< likewise
 Command add_new(CLI::App&);
+Command add_simulate(CLI::App&);
 Command add_completion(CLI::App&);
 
 }  // namespace reductio::cli

@@ -172,8 +172,11 @@ void end_registration(const std::string& why) {
 }
 
 std::string shown_path(std::string_view file) {
-  while (file.starts_with("../")) file.remove_prefix(3);
-  return std::string(file);
+  constexpr std::string_view here = __FILE__, below = "src/core/registry.cpp";
+  static_assert(here.ends_with(below));
+  constexpr std::string_view project = here.substr(0, here.size() - below.size());
+  while (file.starts_with("../")) file.remove_prefix(3);  // from a build folder, as ccache may rewrite it
+  return std::string(file.starts_with(project) ? file.substr(project.size()) : file);
 }
 
 std::string registered_twice(const std::string& file, const std::string& other) {

@@ -243,7 +243,7 @@ struct RegisterCpu {
 /// Ends the program with "reductio: `why`" and exit code 1. For registration, which runs before main(): nothing there
 /// catches an exception.
 [[noreturn]] void end_registration(const std::string& why);
-/// A source file as it is told: compilers are given paths that begin in the build folder.
+/// A source file as it is told: from the project's folder where it lies there, else as the compiler has it.
 std::string shown_path(std::string_view file);
 /// "is registered twice, in a.cu and in b.cu; rename one".
 std::string registered_twice(const std::string& file, const std::string& other);

@@ -25,7 +25,4 @@ struct CompileOptions {
 /// fails, or the cache cannot be written.
 std::filesystem::path compiled_plugin(const std::filesystem::path& source, const CompileOptions&);
 
-/// $XDG_CACHE_HOME/reductio, else ~/.cache/reductio, else a folder of the user's in the system's for temporary files.
-std::filesystem::path plugin_cache();
-
 }  // namespace reductio

@@ -89,6 +89,8 @@ struct Touch {
   Block* owner = running;    ///< of shared memory: whose it is
 };
 
+/// Of the last access that a kernel has made.
+Site last_access();
 [[noreturn]] void fail_global(const Touch&);
 /// The thread touches global memory in a launch that overlaps the kernel before, and has not waited for that itself.
 /// Fails, unless it comes after a thread that has.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/variant.h"
 #include "device/sim/gpu.h"
 #include "device/sim/scheduler.h"
 
@@ -16,16 +17,7 @@ namespace reductio::sim {
 
 std::string to_string(const Site& s) {
   if (!s.file) return "?";
-  return path_of(s.file) + ":" + std::to_string(s.line) + (s.column ? ":" + std::to_string(s.column) : "");
-}
-
-std::string path_of(const char* file) {
-  constexpr std::string_view here = __FILE__, below = "src/device/sim/diagnosis.cpp";
-  static_assert(here.ends_with(below));
-  constexpr std::string_view project = here.substr(0, here.size() - below.size());
-  std::string_view path = file;
-  while (path.starts_with("../")) path.remove_prefix(3);  // from a build folder, as ccache may rewrite it
-  return std::string(path.starts_with(project) ? path.substr(project.size()) : path);
+  return shown_path(s.file) + ":" + std::to_string(s.line) + (s.column ? ":" + std::to_string(s.column) : "");
 }
 
 bool same(const Site& a, const Site& b) {
@@ -66,7 +58,7 @@ void Scheduler::stop_last(FaultKind kind, Site site, const std::string& what) {
 
 Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
                        const std::string& what) const {
-  return Fault(kind, kernel_, block, std::move(threads), site.file ? path_of(site.file) : "", site.line, what,
+  return Fault(kind, kernel_, block, std::move(threads), site.file ? shown_path(site.file) : "", site.line, what,
                site.column);
 }
 

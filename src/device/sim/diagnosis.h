@@ -20,10 +20,8 @@ namespace reductio::sim {
 [[noreturn]] void fail_outside();
 
 bool same(const Site&, const Site&);
-/// "src/kernels/twopass.cu:20:7": as path_of().
+/// "src/kernels/twopass.cu:20:7": as shown_path().
 std::string to_string(const Site&);
-/// A source file, from the project's folder where it lies there; else as the compiler has it.
-std::string path_of(const char* file);
 /// "0x0000ffff".
 std::string hex(std::uint32_t mask);
 

@@ -2,7 +2,8 @@
 #   - each hook gets, as one more argument, its place in the source: an entry of the table `reductio_places`;
 #   - copies, fills and comparisons of memory, and the handlers of misaligned accesses and bad indices, are ours;
 #   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size;
-#   - variables, as __device__ ones, get their sizes and names, and whether they are constant: `reductio_variables`.
+#   - variables, as __device__ ones, get their sizes and names, and whether they are constant: `reductio_variables`;
+#   - where `program` is set, memory of kernels' own and what they print are ours.
 
 function string(text) {
   if (!(text in strings)) strings[text] = ++n_strings
@@ -36,6 +37,20 @@ $1 == ".loc" {
 BEGIN {
   ours = "^(__tsan_|__ubsan_handle_(type_mismatch_v1|out_of_bounds)|__emutls_get_address|"
   ours = ours "(mem(cpy|move|set|cmp)|bcmp)(@PLT)?$)"
+  # What kernels of programs call of the C library, by the names of ours (runtime.cpp).
+  split("malloc free printf vprintf puts putchar", library, " ")
+  for (i in library) replaced[library[i]] = "reductio_" library[i]
+  replaced["_Znwm"] = replaced["_Znam"] = "reductio_malloc"
+  replaced["_ZdlPv"] = replaced["_ZdaPv"] = replaced["_ZdlPvm"] = replaced["_ZdaPvm"] = "reductio_free"
+}
+
+program && $1 ~ /^(callq|jmp)$/ {
+  call = $2
+  sub(/@PLT$/, "", call)
+  if (call in replaced) {
+    print "\t" $1 "\t" replaced[call] "@PLT"
+    next
+  }
 }
 
 $1 ~ /^(callq|jmp)$/ && $2 ~ ours {

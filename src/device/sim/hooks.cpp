@@ -18,20 +18,10 @@
 #include "device/sim/diagnosis.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/streams.h"
+#include "device/sim/tables.h"
 
 namespace reductio::sim {
 namespace {
-
-/// An entry of the table that hooks.awk writes: the file's name lies `file` bytes from here.
-struct Place {
-  std::int32_t file, line, column, unused;
-  Site site() const { return {reinterpret_cast<const char*>(this) + file, line, column}; }
-};
-static_assert(sizeof(Place) == 16);
-extern "C" {
-[[gnu::weak, gnu::visibility("hidden")]] extern const Place __start_reductio_places[];
-[[gnu::weak, gnu::visibility("hidden")]] extern const Place __stop_reductio_places[];
-}
 
 /// Hooks' places count from 1 up, those of calls (barriers, atomics) from the top down.
 constexpr SiteCode top = (SiteCode{1} << site_bits) - 1;
@@ -46,7 +36,26 @@ Called& called() {
   return c;
 }
 
-SiteCode code_of(const Place* p) { return static_cast<SiteCode>(p - __start_reductio_places) + 1; }
+/// The table in which a hook last found its place, and the code of its first. Mostly all are of one.
+struct CodedTable {
+  Table<Place> places;
+  SiteCode first = 0;
+};
+CodedTable last_table;
+
+/// The table of the object that the hook is in.
+[[gnu::noinline]] void find_table(const Place* p) {
+  SiteCode first = 1;
+  for (const Tables& t : tables()) {
+    if (p >= t.places.first && p < t.places.last) last_table = {t.places, first};
+    first += static_cast<SiteCode>(t.places.size());
+  }
+}
+
+SiteCode code_of(const Place* p) {
+  if (static_cast<std::size_t>(p - last_table.places.first) >= last_table.places.size()) [[unlikely]] find_table(p);
+  return static_cast<SiteCode>(p - last_table.places.first) + last_table.first;
+}
 
 /// What ends the launch from a hook.
 template <class F>
@@ -62,13 +71,18 @@ template <class F>
 
 /// Host code of a file that has kernels, too.
 [[gnu::always_inline]] inline void on_host(Access kind, const void* p, const Place* place) {
-  if (reinterpret_cast<std::uintptr_t>(p) - first_address < last_address - first_address) [[unlikely]]
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  if (at - first_address >= last_address - first_address) [[likely]] return;
+  if (const Memory* const m = owner_of(at); !m || !m->of_host)
     note_host_access(kind == Access::read ? "reads" : "writes", place->site());
 }
+
+const Place* last_place = nullptr;
 
 template <Access kind, std::size_t size>
 [[gnu::always_inline]] inline void hook(void* p, const Place* place) {
   if (!runs_launch) return on_host(kind, p, place);
+  last_place = place;
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   checked([&] {
     settle();
@@ -130,6 +144,8 @@ template <class What>
 
 }  // namespace
 
+Site last_access() { return last_place ? last_place->site() : Site{}; }
+
 SiteCode code_of(const Site& s) {
   if (!s.file) return 0;
   Called& c = called();
@@ -144,7 +160,12 @@ SiteCode code_of(const Site& s) {
 Site site_of(SiteCode code) {
   if (code == 0) return {};
   if (top - code < called().sites.size()) return called().sites[top - code];
-  return __start_reductio_places[code - 1].site();
+  std::size_t i = code - 1;
+  for (const Tables& t : tables()) {
+    if (i < t.places.size()) return t.places.first[i].site();
+    i -= t.places.size();
+  }
+  return {};
 }
 
 extern "C" {

@@ -21,8 +21,8 @@ std::string last_name(const char* mangled) {
   return colons == std::string::npos ? whole : whole.substr(colons + 2);
 }
 
-std::string readable(const std::type_info& type) {
-  std::string s = demangled(type.name());
+std::string readable(const char* name) {
+  std::string s = demangled(name);
   const std::string marker = "KernelName<";
   if (const auto at = s.find(marker); at != std::string::npos) s.erase(0, at + marker.size());
   // Qualifiers say which device and file; the reader knows. They end in "::" and hold no spaces but in this one.

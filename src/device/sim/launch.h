@@ -49,7 +49,7 @@ struct KernelCall {
 /// What launches of all kernels with these parameters share.
 template <class... Parameters>
 [[gnu::noinline]] void enqueue(const Launch& l, bool cooperative, void (*kernel)(Parameters...),
-                               const std::type_info& name, const std::type_identity_t<Parameters>&... args) {
+                               const char* name, const std::type_identity_t<Parameters>&... args) {
   using Call = KernelCall<Parameters...>;
   sim::Shape shape = sim::shape_of({l.grid.x, l.grid.y, l.grid.z}, {l.block.x, l.block.y, l.block.z});
   shape.shared_bytes = l.shared_bytes;
@@ -57,7 +57,7 @@ template <class... Parameters>
   shape.overlaps = l.overlaps;
   shape.cluster = l.cluster;
   sim::enqueue_kernel(Stream{l.stream}, shape,
-                      {&Call::run, std::make_shared<const Call>(kernel, args...), sizeof(Call)}, name);
+                      {&Call::run, std::make_shared<const Call>(kernel, args...), sizeof(Call), name});
 }
 
 /// A kernel with its parameters, for launch<kernel>.
@@ -66,10 +66,10 @@ struct Launcher;
 template <class... Parameters, void (*kernel)(Parameters...)>
 struct Launcher<kernel> {
   static void run(const Launch& l, Parameters... args) {
-    enqueue(l, false, kernel, typeid(KernelName<kernel>), args...);
+    enqueue(l, false, kernel, typeid(KernelName<kernel>).name(), args...);
   }
   static void run_cooperative(const Launch& l, Parameters... args) {
-    enqueue(l, true, kernel, typeid(KernelName<kernel>), args...);
+    enqueue(l, true, kernel, typeid(KernelName<kernel>).name(), args...);
   }
 };
 

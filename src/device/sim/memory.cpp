@@ -191,6 +191,20 @@ void* allocate_workspace(std::size_t bytes) {
   return p;
 }
 
+void* allocate_for_host(std::size_t bytes) {
+  const DeviceLock lock;
+  void* const p = allocate(bytes);
+  Memory* const m = heap().live.at(reinterpret_cast<std::uintptr_t>(p));
+  m->of_host = true;
+  if (bytes > 0) mark_written(*m, p, bytes);
+  return p;
+}
+
+bool begins_allocation(const void* p) {
+  const DeviceLock lock;
+  return heap().live.contains(reinterpret_cast<std::uintptr_t>(p));
+}
+
 void release(void* p) noexcept {
   if (!p) return;
   const DeviceLock lock;

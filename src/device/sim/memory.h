@@ -54,6 +54,7 @@ struct Memory {
   std::size_t hidden_bytes = 0;  ///< reach_bytes then
   bool hidden = false;
   bool input = false;            ///< no kernel may write to it, so its readers need not be kept
+  bool of_host = false;          ///< the host may touch it, too: managed and page-locked memory of programs
   PlanId plan = 0;               ///< whose workspace it is (plans.h)
   bool forgotten = false;        ///< what was in it, by forget_now()
   const char* name = nullptr;    ///< of a __device__ variable
@@ -95,6 +96,8 @@ inline Memory* memory_at(std::uintptr_t at) {
   Memory* const m = owner_of(at);
   return m ? m : variable_at(at);
 }
+/// The host gives such a variable a value, or bytes of it.
+void write_variable(void* to, const void* from, std::size_t bytes);
 /// A call of the plan begins, for which what kernels have written there is as if nobody had written it.
 void forget_variables(PlanId);
 /// They are as when the program began: on a GPU a fault ends the context.
@@ -104,7 +107,11 @@ void restore_variables();
 void* allocate(std::size_t bytes);
 /// The same for a plan's workspace.
 void* allocate_workspace(std::size_t bytes);
+/// The same for both, kernels and the host, whose writes nobody follows: as if all of it were written.
+void* allocate_for_host(std::size_t bytes);
 void release(void*) noexcept;
+/// Whether a live allocation begins there.
+bool begins_allocation(const void*);
 std::size_t memory_free();
 /// Throws Fault where kernels may not touch all of these bytes: `what`, called at `site`, asks for them as elements.
 void check_range(const void* p, std::size_t bytes, std::size_t element_bytes, const char* what, Site site);

@@ -13,6 +13,7 @@
 #include "device/sim/lock.h"
 #include "device/sim/memory.h"
 #include "device/sim/out_of_memory.h"
+#include "device/sim/runtime.h"
 #include "device/sim/stack_overflow.h"
 
 extern "C" {
@@ -386,6 +387,7 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   kernel_.clear();
   code_ = {};
   last_failure_ = nullptr;
+  flush_device_output();
   if (!failure_) return;
   restore_variables();
   std::rethrow_exception(std::exchange(failure_, nullptr));

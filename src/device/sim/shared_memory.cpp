@@ -20,6 +20,7 @@
 #include "device/sim/limits.h"
 #include "device/sim/out_of_memory.h"
 #include "device/sim/scheduler.h"
+#include "device/sim/tables.h"
 
 namespace reductio::sim {
 
@@ -38,20 +39,11 @@ T* map_array(std::size_t count) {
   return static_cast<T*>(p);
 }
 
-/// hooks.awk writes the names of all.
-struct NamedVariable {
-  const SharedVariable* variable;
-  const char* mangled;
-};
-extern "C" {
-[[gnu::weak, gnu::visibility("hidden")]] extern const NamedVariable __start_reductio_arrays[];
-[[gnu::weak, gnu::visibility("hidden")]] extern const NamedVariable __stop_reductio_arrays[];
-}
-
 std::string name_of(const SharedVariable* variable) {
-  const NamedVariable* const n = std::find_if(__start_reductio_arrays, __stop_reductio_arrays,
-                                              [&](const NamedVariable& v) { return v.variable == variable; });
-  return n == __stop_reductio_arrays ? "?" : last_name(n->mangled);
+  for (const Tables& t : tables())
+    for (const NamedArray& array : t.arrays)
+      if (array.variable == variable) return last_name(array.mangled);
+  return "?";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/variant.h"
 #include "device/sim/access.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
@@ -96,12 +97,13 @@ void enqueue(Stream s, Work work, Kind kind = Kind::other) {
   q.work.push_back({std::move(work), kind, scheduler().enqueued(&q, streams().idle())});
 }
 
-void run(Queue& q) {
+/// All of it, or until `reached` is true.
+void run(Queue& q, const bool& reached = false) {
   if (host_access) {
     q.work.clear();
     std::rethrow_exception(std::exchange(host_access, nullptr));
   }
-  while (!q.work.empty()) {
+  while (!q.work.empty() && !reached) {
     const Item next = std::move(q.work.front());
     q.work.pop_front();
     under_way = next.enqueued;
@@ -160,15 +162,15 @@ bool default_stream_holds_work() {
   return !streams().standard.work.empty();
 }
 
-void enqueue_kernel(Stream s, const Shape& shape, KernelCode code, const std::type_info& type) {
+void enqueue_kernel(Stream s, const Shape& shape, KernelCode code) {
   std::string kernel;
   try {
     check_launch(shape, kernel);
   } catch (const Fault&) {
-    check_launch(shape, readable(type));
+    check_launch(shape, readable(code.name));
   }
   enqueue(
-      s, [shape, code = std::move(code), &type] { run_grid(shape, code, readable(type), under_way); }, Kind::kernel);
+      s, [shape, code = std::move(code)] { run_grid(shape, code, readable(code.name), under_way); }, Kind::kernel);
   const DeviceLock lock;
   if (watched && watched->first_launch.grid == 0) watched->first_launch = shape;
 }
@@ -208,10 +210,18 @@ CopiedOut copied_out() {
   return copied;
 }
 
-void synchronize(Stream s) {
+void enqueue_host_work(Stream s, std::function<void()> work) { enqueue(s, std::move(work)); }
+
+void synchronize(Stream s, const bool& reached) {
   const DeviceLock lock;
   forbid_in_enqueue("waits for the device", finish_later);
-  run(queue(s));
+  run(queue(s), reached);
+}
+void synchronize(Stream s) { synchronize(s, false); }
+
+bool is_stream(Stream s) {
+  const DeviceLock lock;
+  return streams().created.contains(static_cast<Queue*>(s.handle));
 }
 
 Watched watch_enqueue(const std::function<void()>& enqueue_call) {
@@ -236,7 +246,7 @@ void note_host_access(const char* verb, Site site) noexcept {
   const DeviceLock lock;
   if (host_access) return;
   host_access = std::make_exception_ptr(
-      Fault(FaultKind::host_access, "", 0, {}, path_of(site.file), site.line,
+      Fault(FaultKind::host_access, "", 0, {}, shown_path(site.file), site.line,
             std::string("host code ") + verb + " device memory; use copy_to_host, zero or a kernel"));
 }
 

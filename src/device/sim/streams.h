@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <typeinfo>
 
 #include "core/types.h"
 #include "device/sim/place.h"
@@ -30,6 +29,8 @@ struct KernelCode {
   void (*thread)(const void* arguments) = nullptr;
   std::shared_ptr<const void> arguments;
   std::size_t argument_bytes = 0;
+  /// "rolled<unsigned int, Identity>", or what readable() makes that of (kernel_name.h).
+  const char* name = "";
 };
 
 /// A stream of its own, besides the default one.
@@ -43,13 +44,14 @@ bool another_stream_holds_kernels(const void* stream);
 /// Whether the default stream holds work, for a message.
 bool default_stream_holds_work();
 
-/// Puts a kernel onto a stream. Throws Fault where CUDA refuses the launch. `name`: a type whose template argument is
-/// the kernel, from which messages take the kernel's name.
-void enqueue_kernel(Stream, const Shape&, KernelCode, const std::type_info& name);
+/// Puts a kernel onto a stream. Throws Fault where CUDA refuses the launch.
+void enqueue_kernel(Stream, const Shape&, KernelCode);
 void enqueue_fill(Stream, void* dst, unsigned char byte, std::size_t bytes);
 /// Copies the host's bytes at once, as CUDA does for pageable memory: the host may reuse them when this returns.
 void enqueue_copy_in(Stream, void* dst, const void* host, std::size_t bytes);
 void enqueue_copy_within(Stream, void* dst, const void* src, std::size_t bytes);
+/// Calls a function of the host's, in its turn.
+void enqueue_host_work(Stream, std::function<void()>);
 /// Runs the stream up to and including the copy.
 void copy_out(Stream, void* host, const void* src, std::size_t bytes);
 /// What copy_out() has copied since the program began, for tests.
@@ -59,6 +61,10 @@ struct CopiedOut {
 CopiedOut copied_out();
 /// Runs everything on the stream. Throws the first Fault; what was queued behind it is dropped.
 void synchronize(Stream);
+/// The same until that has come true.
+void synchronize(Stream, const bool& reached);
+/// Whether it is one of those that were created and not destroyed.
+bool is_stream(Stream);
 /// Host code touches device memory, where nothing may be thrown: who waits next for a stream throws the Fault.
 void note_host_access(const char* verb, Site) noexcept;
 

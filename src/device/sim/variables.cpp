@@ -12,20 +12,10 @@
 #include "device/sim/memory.h"
 #include "device/sim/out_of_memory.h"
 #include "device/sim/scheduler.h"
+#include "device/sim/tables.h"
 
 namespace reductio::sim {
 namespace {
-
-/// hooks.awk writes it.
-struct ListedVariable {
-  std::uintptr_t begin;
-  std::size_t bytes, constant;
-  const char* mangled;
-};
-extern "C" {
-[[gnu::weak, gnu::visibility("hidden")]] extern const ListedVariable __start_reductio_variables[];
-[[gnu::weak, gnu::visibility("hidden")]] extern const ListedVariable __stop_reductio_variables[];
-}
 
 /// One that a kernel has touched.
 struct Touched {
@@ -42,31 +32,38 @@ struct Touched {
     std::free(memory.reads);
   }
 };
+struct Variable : ListedVariable {
+  Touched* touched = nullptr;  ///< null: no kernel has
+};
 struct Variables {
-  std::vector<ListedVariable> all;  ///< by address
+  std::vector<Variable> all;  ///< by address
   std::uintptr_t begin = 0, end = 0;
-  std::vector<Touched*> touched;  ///< by place in `all`; null: none has
   std::deque<Touched> kept;
   std::unordered_map<PlanId, std::uint64_t> calls;  ///< of plans that forget: the number of the last
   std::uint64_t n_calls = 0;
+  std::size_t n_tables = 0;
 
-  Variables() : all(__start_reductio_variables, __stop_reductio_variables), touched(all.size()) {
+  /// Those of objects that were loaded since.
+  void update() {
+    for (; n_tables < tables().size(); ++n_tables)
+      for (const ListedVariable& v : tables()[n_tables].variables) all.push_back({v});
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
     if (all.empty()) return;
     begin = all.front().begin;
-    for (const ListedVariable& v : all) end = std::max(end, v.begin + v.bytes);
+    for (const Variable& v : all) end = std::max(end, v.begin + v.bytes);
   }
 };
 Variables& variables() {
   static Variables v;
+  if (v.n_tables != tables().size()) v.update();
   return v;
 }
 
 /// The one in which the address lies, or null.
-const ListedVariable* find(const Variables& v, std::uintptr_t at) {
+Variable* find(Variables& v, std::uintptr_t at) {
   if (at - v.begin >= v.end - v.begin) return nullptr;
   const auto next = std::upper_bound(v.all.begin(), v.all.end(), at,
-                                     [](std::uintptr_t a, const ListedVariable& n) { return a < n.begin; });
+                                     [](std::uintptr_t a, const Variable& n) { return a < n.begin; });
   return next != v.all.begin() && at - next[-1].begin < next[-1].bytes ? &next[-1] : nullptr;
 }
 
@@ -101,9 +98,9 @@ void forget(Memory& m) {
 
 Memory* variable_at(std::uintptr_t at) {
   Variables& v = variables();
-  const ListedVariable* const n = find(v, at);
+  Variable* const n = find(v, at);
   if (!n || n->constant || is_parameters_target(at)) return nullptr;
-  Touched*& t = v.touched[static_cast<std::size_t>(n - v.all.data())];
+  Touched*& t = n->touched;
   if (!t) t = &touch(v, *n);
   // Others' variables stay as they are: a plan forgets what it touches.
   if (const auto call = v.calls.find(working_plan()); call != v.calls.end() && call->second != t->call) {
@@ -115,7 +112,7 @@ Memory* variable_at(std::uintptr_t at) {
 
 bool is_parameters_target(std::uintptr_t at) {
   constexpr std::size_t page = 4096;  // of a constant of another file, how far it may reach
-  const ListedVariable* const n = find(variables(), at);
+  const Variable* const n = find(variables(), at);
   const std::uintptr_t begin = n ? n->begin : at - page, end = n ? n->begin + n->bytes : at + 1;
   const auto* const all = static_cast<const std::byte*>(scheduler().parameters());
   for (std::size_t i = 0; all && i + sizeof(std::uintptr_t) <= scheduler().parameter_bytes(); i += sizeof begin) {
@@ -124,6 +121,12 @@ bool is_parameters_target(std::uintptr_t at) {
     if (p - begin < end - begin) return true;
   }
   return false;
+}
+
+void write_variable(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+  if (const Variable* const n = find(variables(), reinterpret_cast<std::uintptr_t>(to)); n && n->touched)
+    std::memset(n->touched->memory.written, whole_word, words(n->touched->memory));
 }
 
 void forget_variables(PlanId plan) { variables().calls[plan] = ++variables().n_calls; }

@@ -1,0 +1,246 @@
+/// reductio simulate: a whole CUDA program on the simulated device, in several orders of its threads and blocks.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <thread>
+#include <tuple>
+
+#include "cli/commands.h"
+#include "cli/selection.h"
+#include "cli/simulate/findings.h"
+#include "cli/simulate/run.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "plugin/simulated.h"
+
+namespace reductio::cli {
+namespace {
+
+struct SimulateOptions {
+  std::vector<std::string> words, folders, macros;  ///< words: sources, then "--" and the program's arguments
+  std::string standard, orders = "forward,reverse,starve,random", sarif;
+  std::uint64_t seed = 1;
+  double timeout_s = 60;
+  bool goes_on = false, as_json = false;
+};
+
+constexpr std::pair<const char*, sim::Order> known_orders[] = {{"forward", sim::Order::forward},
+                                                               {"reverse", sim::Order::reverse},
+                                                               {"starve", sim::Order::starve},
+                                                               {"random", sim::Order::random}};
+
+std::vector<Way> ways_of(const std::string& orders,
+                         const std::array<std::filesystem::path, optimizations.size()>& objects) {
+  std::vector<Way> ways;
+  std::istringstream words(orders);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto* const at = std::find_if(std::begin(known_orders), std::end(known_orders),
+                                        [&](const auto& known) { return word == known.first; });
+    if (at == std::end(known_orders))
+      throw UsageError("unknown order '" + word + "'; --orders takes forward, reverse, starve and random");
+    for (std::size_t o = 0; o < optimizations.size(); ++o)
+      ways.push_back({at->second, word, optimizations[o], objects[o]});
+  }
+  return ways;
+}
+
+bool is_source(const std::string& word) {
+  const std::string extension = std::filesystem::path(word).extension().string();
+  return extension == ".cu" || extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".c";
+}
+
+/// Whether two lines say the same but for the last digits of numbers, which depend on the order of rounding.
+bool same_but_for_rounding(const std::string& a, const std::string& b) {
+  constexpr double most = 1e-5;
+  const char *x = a.c_str(), *y = b.c_str();
+  const auto is_number = [](const char* p) {
+    return std::isdigit(static_cast<unsigned char>(*p)) || ((*p == '-' || *p == '.') && std::isdigit(static_cast<unsigned char>(p[1])));
+  };
+  while (*x && *y) {
+    if (is_number(x) && is_number(y)) {
+      char *x_end = nullptr, *y_end = nullptr;
+      const double u = std::strtod(x, &x_end), v = std::strtod(y, &y_end);
+      const bool whole = std::string_view(x, static_cast<std::size_t>(x_end - x)).find_first_of(".eE") == std::string::npos;
+      if (u != v && (whole || !(std::abs(u - v) <= most * std::max(std::abs(u), std::abs(v))))) return false;
+      x = x_end, y = y_end;
+    } else if (*x++ != *y++) {
+      return false;
+    }
+  }
+  return *x == *y;
+}
+
+/// Lines of the first run that differ from run to run of one and the same way: times, addresses.
+std::set<std::size_t> lines_that_vary(const std::vector<std::string>& first, const std::vector<std::string>& again) {
+  std::set<std::size_t> out;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    if (i >= again.size() || again[i] != first[i]) out.insert(i);
+  return out;
+}
+
+class Simulation {
+ public:
+  Simulation(const SimulateOptions& options, std::vector<Way> ways, RunHow how)
+      : options_(options), ways_(std::move(ways)), how_(std::move(how)) {}
+
+  int run() {
+    run_all();
+    compare_outputs();
+    for (const Run& r : runs_)
+      for (const Finding& f : r.findings)
+        if (said_.insert({f.kind, f.file, f.line, f.column}).second) {
+          found_.push_back({f, r.way.order_name, r.way.optimization});
+          print_message(f.message + in_which(f));
+        }
+    const int code = found_.empty() ? runs_.front().exit_code : static_cast<int>(exit_wrong);
+    if (options_.as_json) print_json(runs_, found_, code);
+    if (!options_.sarif.empty()) write_sarif(options_.sarif, found_);
+    print_message(summary());
+    return code;
+  }
+
+ private:
+  /// The first alone prints; the others run beside each other.
+  void run_all() {
+    const std::size_t most = std::max(std::thread::hardware_concurrency(), 1u);
+    std::deque<std::unique_ptr<Running>> all;
+    std::size_t started = 0, ended = 0;
+    while (ended < ways_.size()) {
+      while (started < ways_.size() && started - ended < most) {
+        all.push_back(std::make_unique<Running>(ways_[started], how_, started == 0 && !options_.as_json));
+        ++started;
+      }
+      for (auto& r : all)
+        if (r && r->listen()) {
+          finished_.emplace_back(r->result());
+          r.reset();
+          ++ended;
+        }
+    }
+    // In the order in which they were asked for.
+    for (const Way& w : ways_)
+      for (const Run& r : finished_)
+        if (r.way.order == w.order && r.way.optimization == w.optimization) {
+          runs_.push_back(r);
+          break;
+        }
+  }
+
+  void compare_outputs() {
+    if (!runs_.front().findings.empty()) return;
+    const auto first = lines_in_any_order(runs_.front().output);
+    std::optional<std::set<std::size_t>> varies;
+    for (Run& r : runs_) {
+      if (&r == &runs_.front() || !r.findings.empty()) continue;
+      const auto lines = lines_in_any_order(r.output);
+      const std::string where = " where the order of blocks and threads is '" + r.way.order_name + "' (" +
+                                r.way.optimization + ", --seed " + std::to_string(how_.seed) + ")";
+      if (r.exit_code != runs_.front().exit_code) {
+        differ(r, "its exit code is " + std::to_string(r.exit_code) + where + ", and " +
+                      std::to_string(runs_.front().exit_code) + " in the first run");
+        continue;
+      }
+      for (std::size_t i = 0; i < std::max(first.size(), lines.size()); ++i) {
+        const std::string mine = i < lines.size() ? lines[i] : "", expected = i < first.size() ? first[i] : "";
+        if (mine == expected || same_but_for_rounding(mine, expected)) continue;
+        if (!varies) varies = lines_that_vary(first, again());
+        if (varies->contains(i)) continue;
+        differ(r, "it prints '" + mine + "'" + where + ", and '" + expected + "' in the first run");
+        break;
+      }
+    }
+  }
+  void differ(Run& r, const std::string& what) {
+    r.findings.push_back({.kind = "output differs", .message = "simulated device: output differs: " + what});
+  }
+  std::vector<std::string> again() {
+    Running r(ways_.front(), how_, false);
+    while (!r.listen()) {
+    }
+    return lines_in_any_order(r.result().output);
+  }
+
+  /// " [reverse, random]", where not all runs find it.
+  std::string in_which(const Finding& f) const {
+    std::string names;
+    std::size_t count = 0;
+    for (const Run& r : runs_)
+      if (std::any_of(r.findings.begin(), r.findings.end(), [&](const Finding& o) {
+            return std::tie(o.kind, o.file, o.line, o.column) == std::tie(f.kind, f.file, f.line, f.column);
+          })) {
+        ++count;
+        names += (names.empty() ? "" : ", ") + r.way.order_name + " " + r.way.optimization;
+      }
+    return count == runs_.size() || f.kind == "output differs" ? "" : " [" + names + "]";
+  }
+  std::string summary() const {
+    const std::string runs = std::to_string(runs_.size()) + (runs_.size() == 1 ? " run" : " runs") + " (orders " +
+                             options_.orders + "; -O0 and -O1)";
+    if (found_.empty()) return "no finding in " + runs;
+    return std::to_string(found_.size()) + (found_.size() == 1 ? " finding in " : " findings in ") + runs;
+  }
+
+  const SimulateOptions& options_;
+  std::vector<Way> ways_;
+  RunHow how_;
+  std::vector<Run> finished_, runs_;
+  std::set<std::tuple<std::string, std::string, int, int>> said_;
+  std::vector<Found> found_;
+};
+
+int run(const SimulateOptions& options) {
+  const auto end = std::find(options.words.begin(), options.words.end(), "--");
+  std::vector<std::filesystem::path> sources(options.words.begin(), end);
+  if (sources.empty()) throw UsageError("name the program's source: reductio simulate prog.cu");
+  for (const auto& source : sources)
+    if (!is_source(source.string()))
+      throw UsageError("'" + source.string() + "' is no source (.cu, .cpp); the program's own arguments follow a '--'");
+  if (!(options.timeout_s > 0)) throw UsageError("--timeout takes a number of seconds above 0");
+  SimulatedOptions how;
+  for (const std::string& folder : options.folders) how.flags.push_back("-I" + folder);
+  for (const std::string& macro : options.macros) how.flags.push_back("-D" + macro);
+  if (!options.standard.empty()) how.flags.push_back("-std=" + options.standard);
+  if (!options.sarif.empty()) check_option("--sarif", options.sarif);
+  const auto objects = compiled_for_simulation(sources, how);
+  RunHow run_how{{sources.front().stem().string()}, options.seed, options.goes_on, options.timeout_s};
+  if (end != options.words.end()) run_how.arguments.insert(run_how.arguments.end(), end + 1, options.words.end());
+  return Simulation(options, ways_of(options.orders, objects), std::move(run_how)).run();
+}
+
+}  // namespace
+
+Command add_simulate(CLI::App& app) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "simulate", "Run a CUDA program without a GPU, and find its races, missing fences and accesses out of bounds");
+  sub->add_option("sources", options->words, "Its sources; behind a '--', its arguments")->type_name("FILE");
+  sub->add_option("-I", options->folders, "A folder of headers, for the compiler")
+      ->type_name("DIR")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("-D", options->macros, "A macro, for the compiler")
+      ->type_name("NAME[=VALUE]")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--std", options->standard, "The language, for the compiler (default: gnu++20)")->type_name("C++");
+  sub->add_option("--orders", options->orders,
+                  "Orders of blocks and threads, each in a process of its own: forward, reverse, starve, random. One "
+                  "alone for a program that changes files (default: all)")
+      ->type_name("LIST");
+  sub->add_option("--seed", options->seed, "Of the orders starve and random (default: 1)")->type_name("N");
+  sub->add_flag("--keep-going", options->goes_on, "Go on after a finding: the launch ends, the next ones run");
+  sub->add_option("--timeout", options->timeout_s, "Seconds that a run may take (default: 60)")->type_name("S");
+  sub->add_flag("--json", options->as_json, "Print runs and findings as JSON, in place of the program's output");
+  sub->add_option("--sarif", options->sarif, "Write the findings to this file, for pull requests")->type_name("FILE");
+  return {sub, [options] { return run(*options); }};
+}
+
+}  // namespace reductio::cli

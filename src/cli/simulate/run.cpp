@@ -1,0 +1,218 @@
+#include "cli/simulate/run.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "device/sim/runtime.h"
+
+namespace reductio::cli {
+namespace {
+
+using nlohmann::json;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Of the process that runs the program.
+int tells = -1;
+
+void send(const Finding& f) {
+  const json out{{"kind", f.kind},   {"kernel", f.kernel}, {"block", f.block},     {"threads", f.threads},
+                 {"file", f.file},   {"line", f.line},     {"column", f.column},   {"message", f.message}};
+  const std::string text = out.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t n = ::write(tells, text.data() + at, text.size() - at);
+    if (n < 0 && errno != EINTR) return;
+    at += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+  }
+}
+
+/// The exit code of a process that its first finding has ended.
+constexpr int ended_by_finding = 2;
+
+/// The one who waits has lost patience: says where the program is.
+void on_patience_lost(int) {
+  const std::string where = sim::where_it_runs();
+  send({.kind = "timeout", .message = where});
+  _exit(ended_by_finding);
+}
+
+[[noreturn]] void run_here(const Way& way, const RunHow& options) {
+  sim::set_schedule(way.order, options.seed);
+  sim::begin_program({[&](const sim::Fault& f) {
+                        send({std::string(name(f.kind)), f.kernel, f.block, f.threads, f.file, f.line, f.column, f.what()});
+                        if (options.goes_on) return;
+                        std::fflush(nullptr);
+                        _exit(ended_by_finding);
+                      },
+                      options.goes_on});
+  std::atexit([] { sim::end_program(); });  // behind the program's own handlers
+  signal(SIGUSR2, on_patience_lost);
+  void* const object = dlopen(way.object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!object) {
+    std::fprintf(stderr, "reductio: %s\n", dlerror());
+    _exit(1);
+  }
+  using Main = int(int, char**, char**);
+  auto* const program = reinterpret_cast<Main*>(dlsym(object, "main"));
+  if (!program) {
+    std::fprintf(stderr, "reductio: the program has no main()\n");
+    _exit(1);
+  }
+  std::vector<char*> arguments;
+  for (const std::string& a : options.arguments) arguments.push_back(strdup(a.c_str()));
+  arguments.push_back(nullptr);
+  std::exit(program(static_cast<int>(options.arguments.size()), arguments.data(), environ));
+}
+
+}  // namespace
+
+Running::Running(Way way, const RunHow& options, bool show)
+    : run_{.way = std::move(way)}, show_(show), timeout_s_(options.timeout_s), started_s_(now_s()) {
+  int output[2], findings[2];
+  if (pipe2(output, O_CLOEXEC) != 0 || pipe2(findings, O_CLOEXEC) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+  std::fflush(nullptr);
+  pid_ = fork();
+  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "cannot start a process");
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0);  // what it starts ends with it
+    for (const int s : {SIGPIPE, SIGXFSZ, SIGCHLD}) signal(s, SIG_DFL);
+    std::set_new_handler(nullptr);
+    dup2(output[1], STDOUT_FILENO);
+    if (!show) {
+      const int nowhere = open("/dev/null", O_RDWR);
+      dup2(nowhere, STDERR_FILENO);
+    }
+    setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+    tells = findings[1];
+    run_here(run_.way, options);
+  }
+  setpgid(pid_, pid_);
+  close(output[1]);
+  close(findings[1]);
+  output_ = output[0];
+  findings_ = findings[0];
+  for (const int f : {output_, findings_}) fcntl(f, F_SETFL, O_NONBLOCK);
+}
+
+Running::~Running() {
+  if (pid_ > 0) {
+    kill(-pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  for (const int f : {output_, findings_})
+    if (f >= 0) close(f);
+}
+
+void Running::read_output() {
+  char bytes[1 << 16];
+  for (ssize_t n; (n = read(output_, bytes, sizeof bytes)) > 0;) {
+    run_.output.append(bytes, static_cast<std::size_t>(n));
+    if (!show_) continue;
+    const auto is_mark = [](char c) { return c == sim::begins_device_output || c == sim::ends_device_output; };
+    const char* const end = std::remove_if(bytes, bytes + n, is_mark);
+    std::fwrite(bytes, 1, static_cast<std::size_t>(end - bytes), stdout);
+    std::fflush(stdout);
+  }
+}
+
+void Running::read_findings() {
+  char bytes[1 << 12];
+  for (ssize_t n; (n = read(findings_, bytes, sizeof bytes)) > 0;) said_.append(bytes, static_cast<std::size_t>(n));
+  for (std::size_t end; (end = said_.find('\n')) != said_.npos; said_.erase(0, end + 1)) {
+    const json f = json::parse(said_.substr(0, end), nullptr, false);
+    if (f.is_discarded()) continue;
+    Finding found{f["kind"],         f["kernel"],       f["block"],         f["threads"].get<std::vector<unsigned>>(),
+                  f["file"],         f["line"],         f["column"],        f["message"]};
+    if (found.kind == "timeout")
+      found.message = "simulated device: timeout after " + std::to_string(static_cast<int>(timeout_s_)) + " s: " +
+                      found.message + "; --timeout gives it longer";
+    run_.findings.push_back(std::move(found));
+  }
+}
+
+bool Running::listen() {
+  pollfd both[] = {{output_, POLLIN, 0}, {findings_, POLLIN, 0}};
+  poll(both, 2, 100);
+  read_output();
+  read_findings();
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = waitpid(pid_, &status, WNOHANG)) < 0 && errno == EINTR) {
+  }
+  if (ended == 0) {
+    const double late_s = now_s() - started_s_ - timeout_s_;
+    if (late_s < 0) return false;
+    constexpr double to_say_where_s = 2;
+    if (late_s < to_say_where_s) kill(pid_, SIGUSR2);
+    else kill(-pid_, SIGKILL);
+    return false;
+  }
+  end(status);
+  return true;
+}
+
+void Running::end(int status) {
+  kill(-pid_, SIGKILL);
+  pid_ = -1;
+  read_output();
+  read_findings();
+  run_.seconds = now_s() - started_s_;
+  if (WIFEXITED(status)) {
+    run_.exit_code = WEXITSTATUS(status);
+    return;
+  }
+  const int signal = WTERMSIG(status);
+  run_.exit_code = 128 + signal;
+  if (run_.seconds > timeout_s_)
+    run_.findings.push_back({.kind = "timeout",
+                             .message = "simulated device: timeout after " +
+                                        std::to_string(static_cast<int>(timeout_s_)) +
+                                        " s, in no kernel; --timeout gives it longer"});
+  else if (run_.findings.empty())
+    run_.findings.push_back({.kind = "crash",
+                             .message = std::string("the program was ended by SIG") + sigabbrev_np(signal) + " (" +
+                                        strsignal(signal) + ")"});
+}
+
+std::vector<std::string> lines_in_any_order(const std::string& output) {
+  std::vector<std::string> lines{""};
+  std::size_t of_kernel = output.npos;  // the first line that a kernel is printing
+  for (const char c : output) {
+    if (c == sim::begins_device_output) {
+      of_kernel = lines.size() - 1;
+    } else if (c == sim::ends_device_output) {
+      if (of_kernel < lines.size()) std::sort(lines.begin() + static_cast<std::ptrdiff_t>(of_kernel), lines.end());
+      of_kernel = output.npos;
+      if (!lines.back().empty()) lines.emplace_back();
+    } else if (c == '\n') {
+      lines.emplace_back();
+    } else {
+      lines.back() += c;
+    }
+  }
+  std::erase(lines, "");
+  return lines;
+}
+
+}  // namespace reductio::cli

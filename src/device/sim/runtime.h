@@ -1,0 +1,28 @@
+#pragma once
+/// A whole program on the simulated device: what its calls of CUDA's runtime tell whoever runs it.
+
+#include <functional>
+#include <string>
+
+#include "device/sim/fault.h"
+
+namespace reductio::sim {
+
+struct ProgramEvents {
+  std::function<void(const Fault&)> found;  ///< may end the process
+  bool goes_on = false;  ///< after a fault the device is as before; else every call fails, as CUDA's do
+};
+/// The process is going to run a program's main(). Faults are told, and not thrown: a call of the runtime returns
+/// CUDA's error. In other processes, those of plug-ins, they are thrown.
+void begin_program(ProgramEvents);
+/// Runs what is left in its streams, for which the program has not waited.
+void end_program();
+
+/// Where a program is, if a kernel runs: "kernel sum, block 3, thread 7 is running, last at prog.cu:12:5".
+std::string where_it_runs();
+/// What the kernel that has ended has printed, to stdout.
+void flush_device_output();
+/// What kernels print stands between these in the process's output: threads print in no order.
+inline constexpr char begins_device_output = '\x1e', ends_device_output = '\x1f';
+
+}  // namespace reductio::sim

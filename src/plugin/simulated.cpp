@@ -1,0 +1,146 @@
+#include "plugin/simulated.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "device/backend.h"
+#include "plugin/launches.h"
+#include "plugin/toolchain.h"
+#include "reductio_plugin_header.h"
+#include "reductio_sim_files.h"
+
+namespace reductio {
+
+using namespace toolchain;
+
+namespace {
+
+constexpr const char* no_clang =
+    "there is no clang++ on $PATH, by which kernels are compiled for the simulated device (Debian and Ubuntu: apt-get "
+    "install clang); $REDUCTIO_CLANG names another, 14 or newer";
+
+Words clang() {
+  bool wrong = false;
+  Words command = command_in("REDUCTIO_CLANG",
+                             {"clang++", "clang++-19", "clang++-18", "clang++-17", "clang++-16", "clang++-15",
+                              "clang++-14"},
+                             wrong);
+  if (command.empty())
+    throw UsageError(wrong ? "$REDUCTIO_CLANG is '" + environment("REDUCTIO_CLANG") + "', which is no program" : no_clang);
+  return command;
+}
+
+/// The headers and scripts, which the program carries with it, as files.
+fs::path shim(std::string& hash) {
+  std::string all;
+  for (const auto& [path, text] : sim_files) all += std::string(path) + "\n" + text;
+  hash = hash_of(all + plugin_header);
+  const fs::path folder = plugin_cache() / ("sim-" + hash.substr(0, 16));
+  const fs::path ready = folder / "ready";
+  if (fs::exists(ready)) return folder;
+  for (const auto& [path, text] : sim_files) {
+    make_folder((folder / path).parent_path());
+    write_once(folder / path, text);
+  }
+  make_folder(folder / "reductio");
+  write_once(folder / "reductio" / "plugin.h", plugin_header);
+  fs::permissions(folder / "device/sim/compile_kernels", fs::perms::owner_all);
+  write_once(ready, "");
+  return folder;
+}
+
+/// Files that are gone when this is.
+struct Drafts {
+  Words paths;
+  std::string operator()(std::string path) { return paths.emplace_back(std::move(path)); }
+  ~Drafts() {
+    std::error_code error;
+    for (const std::string& path : paths) fs::remove(path, error);
+  }
+};
+
+}  // namespace
+
+std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::vector<fs::path>& sources,
+                                                                   const SimulatedOptions& options) {
+  require_sim();
+  std::error_code error;
+  for (const fs::path& source : sources)
+    if (!fs::is_regular_file(source, error)) fail(source, "there is no such file");
+  const Words compiler = clang();
+  std::string key;
+  const fs::path headers = shim(key);
+  key += version_of(compiler);
+  for (const std::string& word : compiler) key += "\n" + word;
+  for (const std::string& flag : options.flags) key += "\n" + flag;
+  for (const fs::path& source : sources) key += "\n" + fs::absolute(source).lexically_normal().string();
+  const CacheEntry entry(sources.front().stem().string(), key);
+  const Words objects{".O0.so", ".O1.so"};
+  if (entry.is_current(objects)) return {entry.path(objects[0]), entry.path(objects[1])};
+
+  std::string names, rules;
+  for (const fs::path& source : sources) names += (names.empty() ? "" : " ") + source.string();
+  if (options.tell) options.tell(names);
+  Drafts drafts;
+  std::array<Words, optimizations.size()> parts;
+  std::vector<std::pair<pid_t, fs::path>> running;
+  const auto finish = [&] {
+    const fs::path* failed = nullptr;
+    int code = 0;
+    for (const auto& [process, source] : running)
+      if (const int c = wait_for(process); c != 0 && !failed) failed = &source, code = c;
+    if (failed)
+      fail(*failed, fs::path(compiler[0]).filename().string() + " ended with exit code " + std::to_string(code) +
+                        ", and says why above");
+    running.clear();
+  };
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const fs::path& source = sources[i];
+    const std::string number = "." + std::to_string(i);
+    const std::string rule = drafts(entry.draft(number + ".d")), text = drafts(entry.draft(number + ".ii"));
+    Words dialect{"-std=gnu++20"};
+    for (const std::string& flag : options.flags) dialect.push_back(flag);
+    Words preprocess = compiler;
+    preprocess.insert(preprocess.end(), dialect.begin(), dialect.end());
+    for (const char* const folder : {"device/sim/cuda", "."})
+      preprocess.insert(preprocess.end(), {"-isystem", (headers / folder).string()});
+    if (source.extension() == ".cu") preprocess.insert(preprocess.end(), {"-include", "cuda_runtime.h"});
+    preprocess.insert(preprocess.end(), {"-E", "-x", "c++", source.string(), "-MD", "-MF", rule, "-o", text});
+    if (run(preprocess, STDERR_FILENO) != 0) fail(source, "the compiler says why above");
+    rules += content(rule).value_or("") + "\n";
+    write(text, with_launches_as_calls(content(text).value_or("")));
+
+    for (std::size_t o = 0; o < optimizations.size(); ++o) {
+      const std::string object = drafts(entry.draft(number + optimizations[o] + ".o"));
+      Words compile{"/usr/bin/env", "REDUCTIO_COMPILES_KERNELS=" + compiler[0], "REDUCTIO_FOR_A_PROGRAM=1",
+                    (headers / "device/sim/compile_kernels").string()};
+      for (const std::string& word : {std::string("-std=gnu++20")}) compile.push_back(word);
+      for (const std::string& flag : options.flags)
+        if (flag.starts_with("-std=")) compile.push_back(flag);
+      compile.insert(compile.end(), {optimizations[o], "-fPIC", "-w", "-fno-caret-diagnostics", "-x",
+                                     "c++-cpp-output", text, "-c", "-o", object});
+      // One of two says what is wrong.
+      running.emplace_back(start(compile, o == 0 ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC)), source);
+      parts[o].push_back(object);
+    }
+    finish();
+  }
+  for (std::size_t o = 0; o < optimizations.size(); ++o) {
+    Words link = compiler;
+    link.insert(link.end(), {"-shared", "-Wl,-Bsymbolic", "-o", entry.draft(objects[o]).string()});
+    link.insert(link.end(), parts[o].begin(), parts[o].end());
+    running.emplace_back(start(link, o == 0 ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC)),
+                         sources.front());
+  }
+  finish();
+  entry.keep(objects, rules);
+  return {entry.path(objects[0]), entry.path(objects[1])};
+}
+
+}  // namespace reductio
