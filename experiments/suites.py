@@ -210,6 +210,7 @@ def call(command: list[str], patience: float) -> tuple[int, str, str, float]:
 def shortened(text: str) -> str:
     """One line. Of a finding's message, what is behind the place: kind, kernel and line have columns of their own."""
     text = re.sub(r"^simulated device: .*?: (?=[a-z])", "", " ".join(text.split()))
+    text = re.sub(r"(?:/[^\s():]+)+/", "", text)  # files by their names alone
     return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
 
 

@@ -252,11 +252,16 @@ int run_command(int argc, char** argv) {
 
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
-  const std::vector<std::string> command_line = for_the_record(argc, argv);
+  const std::vector<std::string> whole = for_the_record(argc, argv);
+  const bool simulates = whole.size() > 1 && whole[1] == "simulate";
+  const auto end = simulates ? std::find(whole.begin(), whole.end(), "--") : whole.end();
+  const std::vector<std::string> command_line(whole.begin(), end);
+  const std::vector<std::string> of_program(end == whole.end() ? end : end + 1, whole.end());
+  argc = static_cast<int>(command_line.size());
   std::vector<Command> commands = {add_list(app),
                                    add_info(app),
                                    add_verify(app),
-                                   add_simulate(app),
+                                   add_simulate(app, of_program),
                                    add_run(app, command_line),
                                    add_compare(app, command_line),
                                    add_plot(app),

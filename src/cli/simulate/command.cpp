@@ -29,7 +29,7 @@ namespace reductio::cli {
 namespace {
 
 struct SimulateOptions {
-  std::vector<std::string> words, folders, macros;  ///< words: sources, then "--" and the program's arguments
+  std::vector<std::string> sources, arguments, folders, macros;  ///< arguments: the program's
   std::string standard, orders = "forward,reverse,starve,random", sarif;
   std::uint64_t seed = 1;
   double timeout_s = 60;
@@ -201,8 +201,7 @@ class Simulation {
 };
 
 int run(const SimulateOptions& options) {
-  const auto end = std::find(options.words.begin(), options.words.end(), "--");
-  std::vector<std::filesystem::path> sources(options.words.begin(), end);
+  const std::vector<std::filesystem::path> sources(options.sources.begin(), options.sources.end());
   if (sources.empty()) throw UsageError("name the program's source: reductio simulate prog.cu");
   for (const auto& source : sources)
     if (!is_source(source.string()))
@@ -215,17 +214,18 @@ int run(const SimulateOptions& options) {
   if (!options.sarif.empty()) check_option("--sarif", options.sarif);
   const auto objects = compiled_for_simulation(sources, how);
   RunHow run_how{{sources.front().stem().string()}, options.seed, options.goes_on, options.timeout_s};
-  if (end != options.words.end()) run_how.arguments.insert(run_how.arguments.end(), end + 1, options.words.end());
+  run_how.arguments.insert(run_how.arguments.end(), options.arguments.begin(), options.arguments.end());
   return Simulation(options, ways_of(options.orders, objects), std::move(run_how)).run();
 }
 
 }  // namespace
 
-Command add_simulate(CLI::App& app) {
+Command add_simulate(CLI::App& app, const std::vector<std::string>& arguments) {
   auto options = std::make_shared<SimulateOptions>();
+  options->arguments = arguments;
   CLI::App* sub = app.add_subcommand(
       "simulate", "Run a CUDA program without a GPU, and find its races, missing fences and accesses out of bounds");
-  sub->add_option("sources", options->words, "Its sources; behind a '--', its arguments")->type_name("FILE");
+  sub->add_option("sources", options->sources, "Its sources; behind a '--', its arguments")->type_name("FILE");
   sub->add_option("-I", options->folders, "A folder of headers, for the compiler")
       ->type_name("DIR")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("-D", options->macros, "A macro, for the compiler")
