@@ -1,9 +1,10 @@
 #pragma once
-/// Floats of 16 bits on the host: for data, for exact sums, and as the simulated device's Half and BFloat16
-/// (device/wide.h). They are stored and converted, never calculated with: sums use a wider type. Written out because
-/// not every compiler that builds this has them (clang++ 14 has neither in C++).
+/// Floats of 16 bits on the host: for data, for exact sums, and as what CUDA's __half and __nv_bfloat16 hold on the
+/// simulated device (device/sim/halves.h). They are stored and converted, never calculated with: sums use a wider type.
+/// Written out because not every compiler that builds this has them (clang++ 14 has neither in C++).
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -23,8 +24,10 @@ struct NarrowFloat {
   std::uint16_t bits;
 
   NarrowFloat() = default;
-  /// Rounded once, to nearest, ties to even; beyond the largest finite number infinity. NaN stays one.
-  explicit NarrowFloat(double x) : bits(rounded(x)) {}
+  /// Rounded once, whatever the processor's mode is: to nearest, ties to even, and to infinity beyond the largest finite
+  /// number, or as `style` says. NaN stays one.
+  explicit constexpr NarrowFloat(double x, std::float_round_style style = std::round_to_nearest)
+      : bits(rounded(x, style)) {}
   static constexpr NarrowFloat of_bits(std::uint16_t bits) {
     NarrowFloat x{};
     x.bits = bits;
@@ -44,18 +47,28 @@ struct NarrowFloat {
   }
 
  private:
-  static std::uint16_t rounded(double x) {
-    const auto sign = static_cast<std::uint16_t>(std::signbit(x) << 15);
-    const auto of = [&](int magnitude) { return static_cast<std::uint16_t>(sign | magnitude); };
-    if (std::isnan(x)) return of(infinity_bits | 1 << (fraction_bits - 1));
-    // Above all finite numbers and their midpoint to infinity; std::ilogb() of an infinity is no exponent.
-    if (std::abs(x) >= std::ldexp(1.0, max_exponent)) return of(infinity_bits);
-    const int exponent = x == 0 ? min_exponent - 1 : std::max(std::ilogb(x), min_exponent - 1);
-    const auto significand = static_cast<int>(std::nearbyint(std::ldexp(std::abs(x), fraction_bits - exponent)));
+  static constexpr std::uint16_t rounded(double x, std::float_round_style style) {
+    constexpr int double_bits = std::numeric_limits<double>::digits - 1;
+    const auto bits = std::bit_cast<std::uint64_t>(x), magnitude = bits << 1 >> 1;
+    const bool negative = bits >> 63;
+    const auto of = [&](int narrow) { return static_cast<std::uint16_t>(negative << 15 | narrow); };
+    if (x != x) return of(infinity_bits | 1 << (fraction_bits - 1));
+    const bool up = style == (negative ? std::round_toward_neg_infinity : std::round_toward_infinity);
+    const bool to_nearest = style == std::round_to_nearest;
+    const int exponent = static_cast<int>(magnitude >> double_bits) - 1023;
+    if (exponent >= max_exponent)
+      return of(infinity_bits - (exponent < 1024 && !up && !to_nearest));  // 1024: an infinity
+    // Below the least normal number there is no hidden digit, and the exponent stays.
+    const int kept = std::max(exponent, min_exponent - 1);
+    const std::uint64_t hidden = exponent > -1023 ? std::uint64_t{1} << double_bits : 0;
+    const std::uint64_t significand = hidden | (magnitude & ((std::uint64_t{1} << double_bits) - 1));
+    const int dropped = std::min(double_bits - fraction_bits + kept - exponent, 63);
+    const std::uint64_t whole = significand >> dropped, rest = significand - (whole << dropped);
+    const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
+    const bool away = to_nearest ? rest > half || (rest == half && whole % 2) : up && rest;
     // The significand's hidden digit counts the exponent up by one, and so does a carry out of it: past the largest
-    // finite number this is infinity. Below the least normal number there is no hidden digit, and the field is zero.
-    const int biased = exponent - (min_exponent - 1);
-    return of((biased << fraction_bits) + significand);
+    // finite number this is infinity.
+    return of(((kept - (min_exponent - 1)) << fraction_bits) + static_cast<int>(whole) + away);
   }
 };
 

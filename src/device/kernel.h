@@ -11,19 +11,22 @@
 ///   warps        __shfl_sync, __shfl_up_sync, _down, _xor of 4 and 8 bytes; __any_sync, __all_sync, __ballot_sync;
 ///                __match_any_sync, __match_all_sync; __reduce_add_sync, _min, _max, _and, _or, _xor; __activemask,
 ///                which promises the caller's lane alone
-///   atomics      atomicAdd (size_t, too), _block, _system; atomicSub, Inc, Dec, Min, Max, And, Or, Xor, Exch, CAS
+///   atomics      atomicAdd (size_t, too), Sub, Inc, Dec, Min, Max, And, Or, Xor, Exch, CAS (of 2 bytes, too), _block,
+///                _system
 ///   order        __threadfence, __threadfence_block, _system; load_relaxed(p), load_acquire(p), store_relaxed(p, v),
 ///                store_release(p, v): of the whole GPU, load_acquire<Scope::block>(p) of the block, Scope::system.
 ///                Waiting loops poll by one of these loads
 ///   launches     wait_for_previous_kernel(): until the kernel before this one in its stream has ended and what it
 ///                stored can be seen, for launches that may begin earlier (Launch::overlaps); let_next_kernel_begin():
 ///                once every block has called it, such a launch after this one may take the places that are free
-///   numbers      min, max, and C's math.h; rsqrtf, rsqrt; __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...;
-///                __funnelshift_l, _r; __mulhi, __umulhi, __dp4a; __float_as_uint and its kin,
-///                __double2hiint, __double2loint, __hiloint2double; __fadd_rn, sub, mul, div, __fmaf_rn, __frcp_rn,
-///                __fsqrt_rn, and of doubles __dadd_rn ..., __fma_rn; __ll2float_rn, __ll2double_rn
-///   clocks       clock64; globaltimer(): nanoseconds of the GPU's one clock
-///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
+///   numbers      min, max, and C's math.h; rsqrtf, rsqrt, sinpi, rcbrt, norm3d and their kin; __expf, __sinf ...;
+///                __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...; __funnelshift_l, _r, _lc, _rc, __byte_perm;
+///                __mulhi, __umulhi, __mul64hi, __mul24, __dp4a, __sad, __hadd ...; __float_as_uint and its kin,
+///                __double2hiint, __double2loint, __hiloint2double; __fadd_rn, _rz, _ru, _rd, sub, mul, div, __fmaf,
+///                __frcp, __fsqrt, and of doubles __dadd_rn ..., __fma_rn; __float2int_rn, __int2float_rn and their kin
+///   clocks       clock, clock64; globaltimer(): nanoseconds of the GPU's one clock
+///   vectors      char1 to char4, and of uchar, short, ushort, int, uint, long, ulong, longlong, ulonglong, float and
+///                double, with make_float2 ...; dim3. __half and __nv_bfloat16 are in device/wide.h
 ///   loads        load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1; on an
 ///                H200 L2 gives up what was loaded so before other lines (docs/tuning.md, 21);
 ///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt

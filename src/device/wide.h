@@ -10,39 +10,15 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #else
-#include "core/narrow_float.h"
+#include "device/sim/cuda/cuda_bf16.h"
+#include "device/sim/cuda/cuda_fp16.h"
 #endif
 
 namespace reductio::device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-// Stored and converted by static_cast<float>, which is exact; their own arithmetic is CUDA's alone.
-#ifdef __CUDACC__
 using Half = __half;
 using BFloat16 = __nv_bfloat16;
-#else
-using Half = F16;
-using BFloat16 = BF16;
-inline float __half2float(Half x) { return static_cast<float>(x); }
-inline float __bfloat162float(BFloat16 x) { return static_cast<float>(x); }
-inline Half __float2half(float x) { return Half(x); }
-inline BFloat16 __float2bfloat16(float x) { return BFloat16(x); }
-
-#define REDUCTIO_IN_FLOAT(op)                                                                                   \
-  template <class A, class B>                                                                                   \
-    requires(is_narrow_float<A> || is_narrow_float<B>)                                                          \
-  A operator op(const A& a, const B&) {                                                                         \
-    static_assert(sizeof(A) == 0,                                                                               \
-                  "no arithmetic of floats of 16 bits here: widen each by static_cast<float>(x), or see .cuda_only"); \
-    return a;                                                                                                   \
-  }
-REDUCTIO_IN_FLOAT(+)
-REDUCTIO_IN_FLOAT(-)
-REDUCTIO_IN_FLOAT(*)
-REDUCTIO_IN_FLOAT(/)
-REDUCTIO_IN_FLOAT(+=)
-#undef REDUCTIO_IN_FLOAT
-#endif
 
 /// Calls f.template operator()<In, Acc>() with the type of the problem's elements, and the type that they are added up
 /// in (Problem::accumulator()): float for f16 and bf16; for integers an unsigned one, because signed overflow is
@@ -75,13 +51,3 @@ auto dispatch_wide_sum(const Problem& p, F&& f) {
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::device
-
-#ifndef __CUDACC__
-// CUDA's own names are global there, so they are here.
-using __half = reductio::device::Half;
-using __nv_bfloat16 = reductio::device::BFloat16;
-using reductio::device::__bfloat162float;
-using reductio::device::__float2bfloat16;
-using reductio::device::__float2half;
-using reductio::device::__half2float;
-#endif

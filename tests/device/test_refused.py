@@ -14,7 +14,6 @@ HEADERS = '"device/device.h"', '"device/wide.h"', '"device/cooperative_groups.h"
 SUM = ('__global__ void sum(%s) {}\nconst Register registered = sum_kernel("mine/sum", {.block = 64}, launch<sum>);')
 TILE = "namespace cg = cooperative_groups;\n__global__ void k() { cg::tiled_partition%s.sync(); }"
 
-OF_HALVES = "no arithmetic of floats of 16 bits here: widen each by static_cast<float>(x)"
 OF_A_LAUNCH = "a launch takes whole numbers of blocks, threads and bytes; blocks and threads as a dim3, too"
 OF_A_SUM = "a sum_kernel takes (const T* in, T* out, std::int64_t n), or with"
 
@@ -22,8 +21,8 @@ REFUSED = [
     ("__constant__ float w[4];\n__global__ void k(float* out) { out[0] = w[0]; }",
      "no __constant__ here: pass a struct by value as the kernel's parameter"),
     ("__managed__ int n;\n__global__ void k(int* out) { out[0] = n; }", "no __managed__ here: pass a pointer to the kernel"),
-    ("__global__ void k(const __half* in, float* out) { float s = 0; s += in[0]; out[0] = s; }", OF_HALVES),
-    ("__global__ void k(const __half* in) { in[0] * in[0]; }", OF_HALVES),
+    ("__global__ void k(int* out) { out[0] = __shfl_down(out[0], 1); }", "write __shfl_down_sync, whose first argument"),
+    ("__global__ void k(volatile int* out) { atomicAdd(out, 1); }", "no matching function for call to 'atomicAdd'"),
     ("__global__ void k() {}\nvoid start(dim3 bytes) { launch<k>({4, 32, bytes, nullptr}); }", OF_A_LAUNCH),
     ("__global__ void k() {}\nvoid start(double grid) { launch<k>({grid, 32, 0, nullptr}); }", OF_A_LAUNCH),
     (TILE % "<24>(cg::this_thread_block())", "a tile has a power of two of threads"),

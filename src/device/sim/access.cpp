@@ -252,7 +252,7 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
 }
 
 bool of_two_sizes(const Accesses& atomic, const Touch& t) {
-  return t.kind != Access::read && t.kind != Access::write && atomic.wide != (t.size == 8);
+  return t.kind != Access::read && t.kind != Access::write && atomic.of_another_size != (t.size != word_bytes);
 }
 
 [[noreturn]] void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const Touch& t, const Moment& here,
@@ -276,7 +276,7 @@ bool of_two_sizes(const Accesses& atomic, const Touch& t) {
     if (a.block_scope || (t.scope == Scope::block && t.kind != Access::read && t.kind != Access::write))
       what += "an atomic with block scope is none to another block";
     else if (of_two_sizes(a, t))
-      what += "atomics of 4 and of 8 bytes are none to each other: use one size";
+      what += "atomics of two sizes are none to each other: use one size";
     else if (!t.memory)
       what += "no barrier of the cluster stands between the two";
     else
@@ -290,7 +290,7 @@ bool of_two_sizes(const Accesses& atomic, const Touch& t) {
     what += std::string(" ") + did + in_brackets(a.site) + " with no barrier between";
     what += b.last_barrier.line ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
                                 : std::string(" (the block has passed no barrier yet)");
-    if (of_two_sizes(a, t)) what += "; atomics of 4 and of 8 bytes are none to each other: use one size";
+    if (of_two_sizes(a, t)) what += "; atomics of two sizes are none to each other: use one size";
   }
   stop_here(FaultKind::race, site_of(t.site), what + advice);
 }
@@ -306,7 +306,7 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
                     .lanes = 1u << here.thread % warp_size,
                     .thread = here.thread,
                     .block_scope = is_atomic && t.scope == Scope::block,
-                    .wide = is_atomic && t.size == 8,
+                    .of_another_size = is_atomic && t.size != word_bytes,
                     .site = t.site};
   const std::uint64_t location = Causality::location(t);
   std::uint32_t together = 0;  // lanes that store the same by the same line
@@ -370,7 +370,7 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
       Accesses& last = record->atomics;
       const bool another_block = counts(last, t) && last.serial != b.serial;
       if (of_another_launch(last, t) || (another_block && (last.block_scope || me.block_scope)) ||
-          (counts(last, t) && last.wide != me.wide))
+          (counts(last, t) && last.of_another_size != me.of_another_size))
         conflict_with_atomic(last);
       if (t.kind == Access::atomic_read) return;
       conflict_with_reads();
@@ -378,7 +378,7 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
         last = me;
       } else if (last.serial == b.serial && last.epoch == b.epoch &&
                  last.thread / warp_size == here.thread / warp_size && last.block_scope == me.block_scope &&
-                 last.wide == me.wide) {
+                 last.of_another_size == me.of_another_size) {
         last.lanes |= me.lanes;
         last.thread = me.thread;
         last.site = me.site;
@@ -475,7 +475,7 @@ void track_bytes(std::size_t word, std::uint8_t bytes, const Touch& t) {
   }
 }
 
-void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
+void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode site, Scope scope) {
   Block* owner = running;
   std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(running->shared);
   Memory* m = offset < shared_span ? nullptr : owner_of(at);
@@ -486,11 +486,11 @@ void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
     if (peer) owner = peer, offset = at - reinterpret_cast<std::uintptr_t>(peer->shared);
   }
   const bool shared = !m;
-  const Touch t{kind, m, shared ? offset : at, size, site, Scope::gpu, owner};
+  const Touch t{kind, m, shared ? offset : at, size, site, scope, owner};
   const std::size_t begin = shared ? offset : at - m->begin;
   if (m) {
     on_bounds(*m, at, kind, size, site);
-    if (m->input && kind == Access::write) fail_input(t);
+    if (m->input && kind != Access::read && kind != Access::atomic_read) fail_input(t);
   }
   for (std::size_t word = begin / word_bytes; word * word_bytes < begin + size; ++word) {
     const std::size_t first = std::max(begin, word * word_bytes) - word * word_bytes;

@@ -232,8 +232,8 @@ inline void on_shared(Block* owner, std::uint64_t offset, SiteCode site, Scope s
   if (kind == Access::read) watch_spinning(offset);
 }
 
-/// An access of any size at any address, byte by byte where it is not of whole words. `kind` is read or write.
-void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode);
+/// An access of any size at any address, byte by byte where it is not of whole words.
+void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode, Scope = Scope::gpu);
 /// An access to what is no memory of this device that the running block may touch: fails, or is none of ours (its own
 /// locals, its parameters).
 void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode);

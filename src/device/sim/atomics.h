@@ -21,27 +21,22 @@ template <class T, class... Types>
 concept OneOf = (std::same_as<T, Types> || ...);
 
 template <class T>
+using WordOf =
+    std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+
+template <class T>
 T value_at(const volatile void* p) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 and 8 bytes");
-  if constexpr (sizeof(T) == 4)
-    return std::bit_cast<T>(static_cast<std::uint32_t>(sim::peek(p, 4)));
-  else
-    return std::bit_cast<T>(sim::peek(p, 8));
+  static_assert(sizeof(T) == sizeof(WordOf<T>), "words of 2, 4 and 8 bytes");
+  return std::bit_cast<T>(static_cast<WordOf<T>>(sim::peek(p, sizeof(T))));
 }
 template <class T>
 void put(volatile T* p, T value) {
-  if constexpr (sizeof(T) == 4)
-    sim::poke(p, 4, std::bit_cast<std::uint32_t>(value));
-  else
-    sim::poke(p, 8, std::bit_cast<std::uint64_t>(value));
+  sim::poke(p, sizeof(T), std::bit_cast<WordOf<T>>(value));
 }
 
 template <class T>
 bool same_bits(T a, T b) {
-  if constexpr (sizeof(T) == 4)
-    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-  else
-    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  return std::bit_cast<WordOf<T>>(a) == std::bit_cast<WordOf<T>>(b);
 }
 
 /// What a word holds now, for deciding whether an atomic is going to change it.
@@ -102,78 +97,89 @@ T add_to(T* p, T value, sim::Site site) {
   });
 }
 
-template <class T>
-concept AtomicAddable = OneOf<T, int, unsigned, unsigned long long, std::size_t, float, double>;
-
-template <AtomicAddable T>
-T atomicAdd(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return add_to<Scope::gpu>(p, value, site);
+// Each with the block's scope and the system's, too.
+template <Scope scope, class T>
+T subtract_from(T* p, T value, sim::Site site) {
+  return add_to<scope>(p, static_cast<T>(0u - static_cast<unsigned>(value)), site);
 }
-template <AtomicAddable T>
-  requires(!std::same_as<T, std::size_t>)
-T atomicAdd_block(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return add_to<Scope::block>(p, value, site);
+template <Scope scope, class T>
+T min_with(T* p, T value, sim::Site site) {
+  return update<scope>(p, Changes::depends, site, [value](T x) { return value < x ? value : x; });
 }
-template <AtomicAddable T>
-  requires(!std::same_as<T, std::size_t>)
-T atomicAdd_system(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return add_to<Scope::system>(p, value, site);
+template <Scope scope, class T>
+T max_with(T* p, T value, sim::Site site) {
+  return update<scope>(p, Changes::depends, site, [value](T x) { return x < value ? value : x; });
 }
-
-template <OneOf<int, unsigned> T>
-T atomicSub(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return add_to<Scope::gpu>(p, static_cast<T>(0u - static_cast<unsigned>(value)), site);
+template <Scope scope, class T>
+T and_with(T* p, T value, sim::Site site) {
+  return update<scope>(p, value != static_cast<T>(~T{0}) ? Changes::depends : Changes::never, site,
+                       [value](T x) { return x & value; });
 }
-
-inline unsigned atomicInc(unsigned* p, unsigned limit, sim::Site site = sim::here()) {
-  return update(p, Changes::depends, site, [limit](unsigned x) { return x >= limit ? 0 : x + 1; });
+template <Scope scope, class T>
+T or_with(T* p, T value, sim::Site site) {
+  return update<scope>(p, value != T{0} ? Changes::depends : Changes::never, site, [value](T x) { return x | value; });
 }
-inline unsigned atomicDec(unsigned* p, unsigned limit, sim::Site site = sim::here()) {
-  return update(p, Changes::depends, site, [limit](unsigned x) { return x == 0 || x > limit ? limit : x - 1; });
+template <Scope scope, class T>
+T xor_with(T* p, T value, sim::Site site) {
+  return update<scope>(p, value != T{0} ? Changes::always : Changes::never, site, [value](T x) { return x ^ value; });
 }
-
-template <OneOf<int, unsigned, long long, unsigned long long> T>
-T atomicMin(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, Changes::depends, site, [value](T x) { return value < x ? value : x; });
+template <Scope scope, class T>
+T exchange_with(T* p, T value, sim::Site site) {
+  return update<scope>(p, Changes::depends, site, [value](T) { return value; }, sim::Effect::replaces);
 }
-template <OneOf<int, unsigned, long long, unsigned long long> T>
-T atomicMax(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, Changes::depends, site, [value](T x) { return x < value ? value : x; });
+template <Scope scope, class T>
+T increment_to(T* p, T limit, sim::Site site) {
+  return update<scope>(p, Changes::depends, site, [limit](T x) { return x >= limit ? 0 : x + 1; });
 }
-
-template <OneOf<int, unsigned, unsigned long long> T>
-T atomicAnd(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, value != static_cast<T>(~T{0}) ? Changes::depends : Changes::never, site,
-                [value](T x) { return x & value; });
+template <Scope scope, class T>
+T decrement_from(T* p, T limit, sim::Site site) {
+  return update<scope>(p, Changes::depends, site, [limit](T x) { return x == 0 || x > limit ? limit : x - 1; });
 }
-template <OneOf<int, unsigned, unsigned long long> T>
-T atomicOr(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, value != T{0} ? Changes::depends : Changes::never, site, [value](T x) { return x | value; });
-}
-template <OneOf<int, unsigned, unsigned long long> T>
-T atomicXor(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(p, value != T{0} ? Changes::always : Changes::never, site, [value](T x) { return x ^ value; });
-}
-
-template <OneOf<int, unsigned, unsigned long long, float> T>
-T atomicExch(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {
-  return update(
-      p, Changes::depends, site, [value](T) { return value; }, sim::Effect::replaces);
-}
-
-template <OneOf<int, unsigned, unsigned long long> T>
-T atomicCAS(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> value, sim::Site site = sim::here()) {
+template <Scope scope, class T>
+T compare_and_swap(T* p, T compare, T value, sim::Site site) {
   for (;;) {
-    if (glance(p, site) == compare)
-      return update(p, compare != value ? Changes::always : Changes::never, site,
-                    [=](T x) { return x == compare ? value : x; });
+    if (same_bits(glance(p, site), compare))
+      return update<scope>(p, !same_bits(compare, value) ? Changes::always : Changes::never, site,
+                           [=](T x) { return same_bits(x, compare) ? value : x; });
     // One that fails only looks. It would not fail if it found what it waits for, in an earlier value or since it gave
     // way.
     const T found = value_at<T>(sim::atomic_access(sim::Access::atomic_read, p, sizeof(T), sim::MemoryOrder::relaxed,
-                                                   Scope::gpu, site, sim::Effect::looks));
-    if (found != compare) return found;
+                                                   scope, site, sim::Effect::looks));
+    if (!same_bits(found, compare)) return found;
   }
 }
+
+#define REDUCTIO_ATOMIC_IN(name, scope, function, ...)                                       \
+  template <OneOf<__VA_ARGS__> T>                                                            \
+  T name(T* p, std::type_identity_t<T> value, sim::Site site = sim::here()) {                \
+    return function<scope>(p, value, site);                                                  \
+  }
+#define REDUCTIO_ATOMIC(name, function, ...)                                                 \
+  REDUCTIO_ATOMIC_IN(name, Scope::gpu, function, __VA_ARGS__)                                \
+  REDUCTIO_ATOMIC_IN(name##_block, Scope::block, function, __VA_ARGS__)                      \
+  REDUCTIO_ATOMIC_IN(name##_system, Scope::system, function, __VA_ARGS__)
+#define REDUCTIO_COMPARE_AND_SWAP(name, scope)                                               \
+  template <OneOf<int, unsigned, unsigned long long, unsigned short> T>                      \
+  T name(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> value, sim::Site site = sim::here()) { \
+    return compare_and_swap<scope>(p, compare, value, site);                                 \
+  }
+REDUCTIO_ATOMIC(atomicAdd, add_to, int, unsigned, unsigned long long, float, double)
+REDUCTIO_ATOMIC_IN(atomicAdd, Scope::gpu, add_to, unsigned long)  // not CUDA's: cuda/kernel.cuh has it, too
+REDUCTIO_ATOMIC(atomicSub, subtract_from, int, unsigned)
+REDUCTIO_ATOMIC(atomicInc, increment_to, unsigned)
+REDUCTIO_ATOMIC(atomicDec, decrement_from, unsigned)
+REDUCTIO_ATOMIC(atomicMin, min_with, int, unsigned, long long, unsigned long long)
+REDUCTIO_ATOMIC(atomicMax, max_with, int, unsigned, long long, unsigned long long)
+REDUCTIO_ATOMIC(atomicAnd, and_with, int, unsigned, unsigned long long)
+REDUCTIO_ATOMIC(atomicOr, or_with, int, unsigned, unsigned long long)
+REDUCTIO_ATOMIC(atomicXor, xor_with, int, unsigned, unsigned long long)
+REDUCTIO_ATOMIC(atomicExch, exchange_with, int, unsigned, unsigned long long, float)
+REDUCTIO_COMPARE_AND_SWAP(atomicCAS, Scope::gpu)
+REDUCTIO_COMPARE_AND_SWAP(atomicCAS_block, Scope::block)
+REDUCTIO_COMPARE_AND_SWAP(atomicCAS_system, Scope::system)
+#undef REDUCTIO_ATOMIC_IN
+#undef REDUCTIO_ATOMIC
+#undef REDUCTIO_COMPARE_AND_SWAP
 
 #define REDUCTIO_LOAD(name, order)                                                                           \
   template <Scope scope = Scope::gpu, class T>                                                               \
@@ -198,16 +204,17 @@ REDUCTIO_STORE(store_release, sim::MemoryOrder::release)
 }  // namespace reductio::device
 
 // CUDA's own names are global there, so they are here.
-using reductio::device::atomicAdd;
-using reductio::device::atomicAdd_block;
-using reductio::device::atomicAdd_system;
-using reductio::device::atomicAnd;
-using reductio::device::atomicCAS;
-using reductio::device::atomicDec;
-using reductio::device::atomicExch;
-using reductio::device::atomicInc;
-using reductio::device::atomicMax;
-using reductio::device::atomicMin;
-using reductio::device::atomicOr;
-using reductio::device::atomicSub;
-using reductio::device::atomicXor;
+#define REDUCTIO_GLOBAL(name) \
+  using reductio::device::name, reductio::device::name##_block, reductio::device::name##_system;
+REDUCTIO_GLOBAL(atomicAdd)
+REDUCTIO_GLOBAL(atomicAnd)
+REDUCTIO_GLOBAL(atomicCAS)
+REDUCTIO_GLOBAL(atomicDec)
+REDUCTIO_GLOBAL(atomicExch)
+REDUCTIO_GLOBAL(atomicInc)
+REDUCTIO_GLOBAL(atomicMax)
+REDUCTIO_GLOBAL(atomicMin)
+REDUCTIO_GLOBAL(atomicOr)
+REDUCTIO_GLOBAL(atomicSub)
+REDUCTIO_GLOBAL(atomicXor)
+#undef REDUCTIO_GLOBAL

@@ -511,11 +511,10 @@ Touch touch_of(Access kind, const volatile void* p, std::size_t bytes, Site site
 template <Access kind>
 void check(const volatile void* p, std::size_t bytes, Site site, Scope scope) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);
-  if (at % bytes)
-    stop_here(FaultKind::misaligned, site,
-              "an atomic of " + std::to_string(bytes) + " bytes at an address that is not aligned to them");
+  check_alignment(p, bytes, site);
   if (bytes == 4) on_access<kind, 4>(at, code_of(site), scope);
-  else on_access<kind, 8>(at, code_of(site), scope);
+  else if (bytes == 8) on_access<kind, 8>(at, code_of(site), scope);
+  else on_bytes(kind, at, bytes, code_of(site), scope);
 }
 
 void check(Access kind, const volatile void* p, std::size_t bytes, Site site, Scope scope) {
@@ -556,11 +555,20 @@ const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes
   return const_cast<const void*>(p);
 }
 
+void check_alignment(const volatile void* p, std::size_t bytes, Site site) {
+  if (reinterpret_cast<std::uintptr_t>(p) % bytes)
+    stop_here(FaultKind::misaligned, site,
+              "an atomic of " + std::to_string(bytes) + " bytes at an address that is not aligned to them");
+}
 void check_access(Access kind, const volatile void* p, std::size_t bytes, Site site) {
   check(kind, p, bytes, site, Scope::gpu);
 }
 bool left_out_atomic(Site site) { return left_out(Synchronization::atomic_update, site); }
 bool is_global(const volatile void* p) { return memory_at(reinterpret_cast<std::uintptr_t>(p)) != nullptr; }
+bool is_shared(const volatile void* p) {
+  return running && reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(running->shared) <
+                        shared_span;
+}
 
 void check_read_only(const volatile void* p, std::size_t bytes, Site site) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);

@@ -1,6 +1,7 @@
 # Reads the assembly that clang++ -fsanitize=thread writes, and makes the simulated device's of it (hooks.h):
 #   - each hook gets, as one more argument, its place in the source: an entry of the table `reductio_places`;
-#   - copies, fills and comparisons of memory, and the handlers of misaligned accesses and bad indices, are ours;
+#   - copies, fills and comparisons of memory, functions of math.h that store by a pointer, clock(), and the handlers of
+#     misaligned accesses and bad indices, are ours;
 #   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size;
 #   - variables, as __device__ ones, get their sizes and names, and whether they are constant: `reductio_variables`;
 #   - where `program` is set, memory of kernels' own and what they print are ours.
@@ -35,8 +36,8 @@ $1 == ".loc" {
 }
 
 BEGIN {
-  ours = "^(__tsan_|__ubsan_handle_(type_mismatch_v1|out_of_bounds)|__emutls_get_address|"
-  ours = ours "(mem(cpy|move|set|cmp)|bcmp)(@PLT)?$)"
+  ours = "^(__tsan_|__ubsan_handle_(type_mismatch_v1|out_of_bounds|alignment_assumption)|__emutls_get_address|"
+  ours = ours "(mem(cpy|move|set|cmp)|bcmp|(sincos|frexp|modf|remquo)f?|clock)(@PLT)?$)"
   # What kernels of programs call of the C library, by the names of ours (runtime.cpp).
   split("malloc free printf vprintf puts putchar", library, " ")
   for (i in library) replaced[library[i]] = "reductio_" library[i]
@@ -57,7 +58,8 @@ $1 ~ /^(callq|jmp)$/ && $2 ~ ours {
   # The place comes after the arguments that the call has.
   call = $2
   sub(/@PLT$/, "", call)
-  register = call ~ /mem(cpy|move|set|cmp)$|bcmp$/ ? "rcx" : call ~ /_range$/ ? "rdx" : call ~ /^__tsan_/ ? "rsi" : ""
+  register = call ~ /mem(cpy|move|set|cmp)$|bcmp$/ ? "rcx" : call ~ /_range$|sincosf?$/ ? "rdx" : ""
+  if (call ~ /^__tsan_|^(frexp|modf|remquo)f?$/ && !register) register = "rsi"
   if (call ~ /^__/) sub(/^__(tsan_|ubsan_handle_)?/, "reductio_", call)
   else call = "reductio_" call
   if (register && call !~ /_init$/) print "\tleaq\t" place() "(%rip), %" register

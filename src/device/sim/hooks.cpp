@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cmath>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <string>
 #include <string_view>
@@ -103,8 +105,8 @@ void on_range(Access kind, const void* p, std::size_t bytes, const Place* place)
     for (std::uintptr_t at = begin; at < begin + bytes;) {
       settle();
       const std::size_t left = begin + bytes - at;
-      const std::size_t size = at % word_bytes ? 1 : left >= word_bytes ? word_bytes : 1;
-      if (size == 1) on_bytes(kind, at, 1, code_of(place));
+      const std::size_t size = at % word_bytes == 0 && left >= word_bytes ? word_bytes : at % 2 == 0 && left >= 2 ? 2 : 1;
+      if (size < word_bytes) on_bytes(kind, at, size, code_of(place));
       else if (kind == Access::read) on_access<Access::read, word_bytes>(at, code_of(place));
       else on_access<Access::write, word_bytes>(at, code_of(place));
       at += size;
@@ -124,6 +126,10 @@ struct TypeMismatch {
   SourceLocation at;
   const Type* type;
   unsigned char log_alignment, kind;  // 1: a store
+};
+struct AlignmentAssumption {
+  SourceLocation at, assumption;
+  const Type* type;
 };
 struct OutOfBounds {
   SourceLocation at;
@@ -207,6 +213,33 @@ int reductio_bcmp(const void* a, const void* b, std::size_t bytes, const Place* 
   return reductio_memcmp(a, b, bytes, at);
 }
 
+// Functions of math.h that store a second result.
+#define REDUCTIO_STORES_TWICE(T, suffix)                                                    \
+  void reductio_sincos##suffix(T x, T* sine, T* cosine, const Place* at) {                  \
+    T of_x[2];                                                                              \
+    sincos##suffix(x, of_x, of_x + 1);                                                      \
+    hook<Access::write, sizeof(T)>(sine, at), *sine = of_x[0];                              \
+    hook<Access::write, sizeof(T)>(cosine, at), *cosine = of_x[1];                          \
+  }                                                                                         \
+  T reductio_frexp##suffix(T x, int* exponent, const Place* at) {                           \
+    hook<Access::write, sizeof(int)>(exponent, at);                                         \
+    return std::frexp(x, exponent);                                                         \
+  }                                                                                         \
+  T reductio_modf##suffix(T x, T* whole, const Place* at) {                                 \
+    hook<Access::write, sizeof(T)>(whole, at);                                              \
+    return std::modf(x, whole);                                                             \
+  }                                                                                         \
+  T reductio_remquo##suffix(T x, T y, int* quotient, const Place* at) {                     \
+    hook<Access::write, sizeof(int)>(quotient, at);                                         \
+    return std::remquo(x, y, quotient);                                                     \
+  }
+REDUCTIO_STORES_TWICE(float, f)
+REDUCTIO_STORES_TWICE(double, )
+#undef REDUCTIO_STORES_TWICE
+
+/// In a kernel what clock64() is.
+std::clock_t reductio_clock() { return runs_launch ? static_cast<std::clock_t>(steps()) : std::clock(); }
+
 // odd_accesses.awk adds these.
 void reductio_read_range(void* p, std::size_t bytes, const Place* at) { on_range(Access::read, p, bytes, at); }
 void reductio_write_range(void* p, std::size_t bytes, const Place* at) { on_range(Access::write, p, bytes, at); }
@@ -226,6 +259,15 @@ void reductio_type_mismatch_v1(TypeMismatch* what, std::uintptr_t at) {
   if (at % alignment == 0) return;  // a null pointer, which the access itself tells
   stop_at(FaultKind::misaligned, what->at, [&] {
     return "uses an address that is not aligned to the " + std::to_string(alignment) + " bytes that its type needs";
+  });
+}
+/// What __builtin_assume_aligned(at, alignment, offset) promises.
+void reductio_alignment_assumption(AlignmentAssumption* what, std::uintptr_t at, std::uintptr_t alignment,
+                                   std::uintptr_t offset) {
+  if ((at - offset) % alignment == 0) return;
+  stop_at(FaultKind::misaligned, what->at, [&] {
+    return "uses an address that is not aligned to the " + std::to_string(alignment) +
+           " bytes that __builtin_assume_aligned() says";
   });
 }
 /// Where other checks of pointers are on as well, as in a sanitized build, and none may go on.

@@ -2,6 +2,8 @@
 /// What threads do together on the simulated device: barriers, warp operations and fences, by CUDA's names; and clocks.
 /// Where a parameter list ends in a Site, that is where it was called; nobody passes it.
 
+#include <time.h>
+
 #include <bit>
 #include <cstdint>
 #include <type_traits>
@@ -36,17 +38,22 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, sim::Site site = sim::here()
   sim::warp_operation(sim::WarpOperation::sync, mask, 0, 0, site);
 }
 
-/// What a lane brings, of 4 or 8 bytes: of a bool, a char or a short the int that it is promoted to.
+/// What a lane brings, of 4 or 8 bytes: of a bool, a char or a short the int that it is promoted to. Floats of 16 bits
+/// stay what they are.
 template <class T>
-auto bits_of(T value) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "CUDA shuffles and matches 4 and 8 bytes");
-  return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(value);
+std::uint64_t bits_of(const T& value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || (sizeof(T) == 2 && std::is_class_v<T>),
+                "CUDA shuffles and matches 4 and 8 bytes, and shuffles __half and __nv_bfloat16");
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  return bits;
 }
 template <class T>
-auto shuffle(unsigned mask, T value, unsigned source, sim::Site site) {
-  const auto mine = +value;
-  const auto bits = sim::warp_operation(sim::WarpOperation::shuffle, mask, bits_of(mine), source, site);
-  return std::bit_cast<std::remove_const_t<decltype(mine)>>(static_cast<decltype(bits_of(mine))>(bits));
+auto shuffle(unsigned mask, const T& value, unsigned source, sim::Site site) {
+  auto mine = +value;
+  const std::uint64_t bits = sim::warp_operation(sim::WarpOperation::shuffle, mask, bits_of(mine), source, site);
+  __builtin_memcpy(static_cast<void*>(&mine), &bits, sizeof mine);
+  return mine;
 }
 inline unsigned segment(int width, sim::Site site) {
   if (width < 1 || width > 32 || !std::has_single_bit(static_cast<unsigned>(width))) [[unlikely]]
@@ -136,13 +143,33 @@ inline void __threadfence_system(sim::Site site = sim::here()) {
   sim::fence(sim::Scope::system, site);
 }
 
+// Those of before Volta, which CUDA has no more.
+#define REDUCTIO_GONE(name)                                                                               \
+  template <class... Any>                                                                                 \
+  int name(Any...) __attribute__((unavailable(                                                            \
+      "Volta and later GPUs do not have it: write " #name "_sync, whose first argument is the mask of the " \
+      "lanes that take part")));
+REDUCTIO_GONE(__shfl)
+REDUCTIO_GONE(__shfl_up)
+REDUCTIO_GONE(__shfl_down)
+REDUCTIO_GONE(__shfl_xor)
+REDUCTIO_GONE(__any)
+REDUCTIO_GONE(__all)
+REDUCTIO_GONE(__ballot)
+#undef REDUCTIO_GONE
+
+inline unsigned __isGlobal(const void* p) { return sim::is_global(p); }
+inline unsigned __isShared(const void* p) { return sim::is_shared(p); }
+
+inline void __prof_trigger(int) {}
 /// Some time passes, none perhaps: others may run.
 inline void __nanosleep(unsigned) { sim::give_way(); }
 inline void __trap(sim::Site site = sim::here()) {
   sim::stop_kernel("__trap()", site);
 }
 
-/// Counters that only ever grow, the same for all SMs. They count the scheduler's steps and are no time.
+/// Counters that only ever grow, the same for all SMs. They count the scheduler's steps and are no time. C's clock() is
+/// one, too, in a kernel (hooks.cpp).
 inline long long clock64() { return static_cast<long long>(sim::steps()); }
 inline std::uint64_t globaltimer() { return sim::steps(); }
 
@@ -151,21 +178,31 @@ inline std::uint64_t globaltimer() { return sim::steps(); }
 
 // CUDA's own names are global there, so they are here.
 using reductio::device::__activemask;
+using reductio::device::__all;
 using reductio::device::__all_sync;
+using reductio::device::__any;
 using reductio::device::__any_sync;
+using reductio::device::__ballot;
 using reductio::device::__ballot_sync;
+using reductio::device::__isGlobal;
+using reductio::device::__isShared;
 using reductio::device::__match_all_sync;
 using reductio::device::__match_any_sync;
 using reductio::device::__nanosleep;
+using reductio::device::__prof_trigger;
 using reductio::device::__reduce_add_sync;
 using reductio::device::__reduce_and_sync;
 using reductio::device::__reduce_max_sync;
 using reductio::device::__reduce_min_sync;
 using reductio::device::__reduce_or_sync;
 using reductio::device::__reduce_xor_sync;
+using reductio::device::__shfl;
+using reductio::device::__shfl_down;
 using reductio::device::__shfl_down_sync;
 using reductio::device::__shfl_sync;
+using reductio::device::__shfl_up;
 using reductio::device::__shfl_up_sync;
+using reductio::device::__shfl_xor;
 using reductio::device::__shfl_xor_sync;
 using reductio::device::__syncthreads;
 using reductio::device::__syncthreads_and;

@@ -29,7 +29,7 @@ struct Accesses {
   /// records of their own (SplitWords).
   std::uint32_t others : 1 = 0;
   std::uint32_t block_scope : 1 = 0;  ///< of atomics: ordered with those of its own block only
-  std::uint32_t wide : 1 = 0;         ///< of atomics: of 8 bytes
+  std::uint32_t of_another_size : 1 = 0;  ///< of atomics: of 2 or 8 bytes
   std::uint32_t site : site_bits = 0;  ///< the last one's SiteCode
 };
 static_assert(sizeof(Accesses) == 16);

@@ -17,10 +17,12 @@ void fence(Scope, Site);
 enum class Effect { looks, keeps, changes, replaces };
 
 /// Every atomic access passes through here: an atomic_read, an atomic_store, or an atomic_update (read, modify, write),
-/// of 4 or 8 bytes. Lets other threads run first, makes the checks, and notes what is ordered by it. Returns where the
-/// value to read lies: at `p`, or, if it looks, an earlier one is kept elsewhere. The caller then reads it and writes
-/// to `p`, by peek() and poke(). A compare-and-swap that fails is an atomic_read.
+/// of 2, 4 or 8 bytes. Lets other threads run first, makes the checks, and notes what is ordered by it. Returns where
+/// the value to read lies: at `p`, or, if it looks, an earlier one is kept elsewhere. The caller then reads it and
+/// writes to `p`, by peek() and poke(). A compare-and-swap that fails is an atomic_read.
 const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes, MemoryOrder, Scope, Site, Effect);
+/// Ends the kernel where an atomic of so many bytes is misaligned.
+void check_alignment(const volatile void* p, std::size_t bytes, Site);
 /// Whether nobody has written there.
 bool is_unset(const volatile void* p, std::size_t bytes);
 /// The checks of an access that orders nothing: a plain one where an atomic is left out (mutation.h), or an atomic_read
@@ -30,8 +32,9 @@ void check_access(Access kind, const volatile void* p, std::size_t bytes, Site);
 bool left_out_atomic(Site);
 /// Checks a load through the read-only cache that was made.
 void check_read_only(const volatile void* p, std::size_t bytes, Site);
-/// Whether it is global memory.
+/// Whether it is global memory, or the running block's shared memory.
 bool is_global(const volatile void* p);
+bool is_shared(const volatile void* p);
 
 /// Memory as it is, unchecked, in the low bytes.
 std::uint64_t peek(const volatile void* p, std::size_t bytes);

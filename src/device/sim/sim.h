@@ -50,6 +50,18 @@
 #define __assert_fail(condition, file, line, function) \
   ::reductio::sim::stop_kernel("assert(" condition ") does not hold", ::reductio::sim::Site{file, line})
 
+// The fast functions, by macros: the C library has declarations of these names.
+#define __expf expf
+#define __exp10f exp10f
+#define __logf logf
+#define __log2f log2f
+#define __log10f log10f
+#define __powf powf
+#define __sinf sinf
+#define __cosf cosf
+#define __tanf tanf
+#define __sincosf sincosf
+
 // Each block has its own: clang asks the device for the address of its copy (shared_memory.cpp). `used` keeps it where
 // nothing is stored to it.
 #define __shared__ thread_local __attribute__((used))

@@ -870,7 +870,7 @@ TEST_P(SimOrder, AtomicsOfTwoSizesAreNoneToEachOther) {
   EXPECT_EQ(on_host(out)[0], 42u);
   const Fault f = fault_of<by_halves>(2, 1, 0, again.ptr(), out.ptr(), 1u);
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-  EXPECT_TRUE(says(f, "atomics of 4 and of 8 bytes are none to each other: use one size")) << f.what();
+  EXPECT_TRUE(says(f, "atomics of two sizes are none to each other: use one size")) << f.what();
 }
 
 // ---------------------------------------------------------------------------------------------------- messages

@@ -1,0 +1,2 @@
+#pragma once
+#include "device/sim/cooperative_groups.h"
