@@ -25,10 +25,15 @@ that both sides have. Exit code 1 if one differs by more than it may.
 import argparse
 import gzip
 import json
-import os
 import sys
+from pathlib import Path
 
-import pandas as pd
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+
+import pandas as pd  # noqa: E402
+
+from report.command_line import Parser, ResultsError, one_line  # noqa: E402
+from report.results import read_points  # noqa: E402
 
 # Of each timing mode, reductio's experiment and its state of the cache.
 CHECKS = {"device": ("comparison", "cold_dirty"), "graph": ("limits", "warm"),
@@ -44,15 +49,13 @@ def allowed(mode, n):
 
 def reductio_rows(path):
     """POINT, reductio_s and its interval: the rows of one experiment that are compared."""
-    rows = pd.read_csv(path, keep_default_na=False)
+    rows = read_points(Path(path))
     checked = [CHECKS.get(r.timing_mode) == (r.experiment, r.cache_state) and SETTINGS.get(r.variant) == r.settings
                and r.operation == "sum" and r.status == "ok" for r in rows.itertuples()]
     rows = rows[checked].rename(columns={
         "timing_mode": "mode", "time_median_s": "reductio_s", "time_ci_low_s": "reductio_ci_low_s",
         "time_ci_high_s": "reductio_ci_high_s"})
-    rows = rows[[*POINT, "reductio_s", "reductio_ci_low_s", "reductio_ci_high_s"]].drop_duplicates(POINT, keep="last")
-    numbers = [c for c in rows if c == "n" or c.endswith("_s")]
-    return rows.assign(**{c: pd.to_numeric(rows[c]) for c in numbers})
+    return rows[[*POINT, "reductio_s", "reductio_ci_low_s", "reductio_ci_high_s"]].astype({"n": "int64"})
 
 
 def nvbench_rows(path):
@@ -63,7 +66,7 @@ def nvbench_rows(path):
     for state in (s for b in benchmarks if b["name"] == "cub_sum" for s in b["states"] if not s["is_skipped"]):
         axes = {a["name"]: a["value"] for a in state["axis_values"]}
         if set(axes) != {"type", "n"}:
-            sys.exit(f"agree.py: {path} has other axes than type and n: run today's cub_sum")
+            raise ResultsError(f"{path} has other axes than type and n: run today's cub_sum")
         summaries = {s["tag"]: {d["name"]: d["value"] for d in s["data"]} for s in state["summaries"]}
         rows.append({"mode": "device", "variant": "cub/sum", "element_type": TYPES[axes["type"].upper()],
                      "n": int(axes["n"]), "outside_s": float(summaries["nv/cold/time/gpu/median"]["value"]),
@@ -102,9 +105,9 @@ def verdict(rows):
     return said
 
 
+@one_line("agree.py")
 def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.print_usage = lambda *_: None  # as report/command_line.py, which need not lie beside this
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparison", help="comparison.csv of reductio")
     parser.add_argument("--limits", help="limits.csv of reductio")
     parser.add_argument("--nvbench", nargs="+", default=[], help="what cub_sum wrote, a file each process")
@@ -116,21 +119,18 @@ def main(arguments):
         parser.error("give --comparison or --limits, and --nvbench or --loops")
     table = agreement(reductio, options.nvbench, options.loops)
     if table.empty:
-        sys.exit("agree.py: these files have no point in common")
+        raise ResultsError("these files have no point in common: measure the same sizes and types on both sides")
     shown = table[[*POINT, "reductio_s", "outside_s", "outside_spread", "difference", "allowed"]]
-    if options.out:  # before anything is printed, of which whoever reads it may have enough
+    if options.out:
         table.to_csv(options.out, index=False)
-    try:
-        print(shown.to_string(index=False, formatters={
-            "reductio_s": "{:.4g}".format, "outside_s": "{:.4g}".format, "outside_spread": "{:.1%}".format,
-            "difference": "{:+.2%}".format, "allowed": "{:.0%}".format}))
-        for mode in table["mode"].unique():
-            print(verdict(table[table["mode"] == mode]))
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever stops reading, as `| head` does, has read enough; the exit code stays
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1 if (table.difference.abs() > table.allowed).any() else 0
+    print(shown.to_string(index=False, formatters={
+        "reductio_s": "{:.4g}".format, "outside_s": "{:.4g}".format, "outside_spread": "{:.1%}".format,
+        "difference": "{:+.2%}".format, "allowed": "{:.0%}".format}))
+    for mode in table["mode"].unique():
+        print(verdict(table[table["mode"] == mode]))
+    if (table.difference.abs() > table.allowed).any():
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -54,8 +54,7 @@ Command add_releases(CLI::App&);
 Command add_probe(CLI::App&, std::vector<std::string> command_line);   ///< likewise
 Command add_record(CLI::App&, std::vector<std::string> command_line);  ///< likewise
 Command add_new(CLI::App&);
-/// `arguments`: what stands behind a "--", which is the simulated program's.
-Command add_simulate(CLI::App&, const std::vector<std::string>& arguments);
+Command add_simulate(CLI::App&, std::vector<std::string> command_line);  ///< behind "--", the program's arguments
 Command add_completion(CLI::App&);
 
 }  // namespace reductio::cli

@@ -84,19 +84,6 @@ Json to_json(const Opened& device) {
   return out;
 }
 
-Json to_json(const BuildDescription& b) {
-  return {{"version", b.version},
-          {"git_revision", b.git_revision},
-          {"git_dirty", b.git_dirty},
-          {"build_type", b.build_type},
-          {"cxx_compiler", b.cxx_compiler},
-          {"cxx_flags", b.cxx_flags},
-          {"cuda_compiler", b.cuda_compiler},
-          {"cuda_flags", b.cuda_flags},
-          {"cuda_architectures", b.cuda_architectures},
-          {"cccl", b.cccl}};
-}
-
 void print_device(const Opened& device) {
   heading("device " + std::string(name(device.kind)));
   if (!device.machine) return line("not here", device.why);

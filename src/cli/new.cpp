@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "core/parse.h"
 #include "core/program_file.h"
 #include "core/variant.h"
 #include "measure/results/machine.h"

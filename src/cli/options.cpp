@@ -63,6 +63,14 @@ void SelectionOptions::add_points(CLI::App& app) {
   add_device(app);
 }
 
+CLI::Option* add_words(CLI::App& app, const std::string& name, std::vector<std::string>& words,
+                       const std::string& what) {
+  return app.add_option(name, words, what)
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void add_confidence(CLI::App& app, std::function<void(double)> take) {
   app.add_option_function<std::string>(
          "--confidence",

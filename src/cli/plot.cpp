@@ -18,6 +18,7 @@
 #include "cli/selection.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "measure/results/csv.h"
 #include "measure/results/reader.h"
 
@@ -363,10 +364,7 @@ Command add_plot(CLI::App& app) {
       ->type_name("FILE");
   sub->add_option("--chart", options->chart, "Which of the charts that the folder holds (default: 1, the newest)")
       ->type_name("K");
-  sub->add_option("--experiment", options->experiments, "Only rows of these experiments, as comparison,tuned")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(*sub, "--experiment", options->experiments, "Only rows of these experiments, as comparison,tuned");
   options->selection.add_variants(*sub);
   options->selection.add_types(*sub);
   options->selection.add_sizes(*sub);

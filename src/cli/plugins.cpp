@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "measure/results/machine.h"
 #include "plugin/compile.h"
 #include "plugin/load.h"
+#include "plugin/simulated.h"
 
 namespace reductio::cli {
 namespace {
@@ -45,13 +48,29 @@ std::vector<const Variant*> run_python(const std::string& file) {
   return of_file;
 }
 
+void tell_compiling(const std::string& what) { print_message("compiling: " + what); }
+
+/// A .cu file for the simulated device, in both ways of compiling it.
+std::vector<const Variant*> load_simulated(const std::string& file, const SelectionOptions& options) {
+  SimulatedOptions how{.tell = [](const std::string& what) { tell_compiling(what + ", for the simulated device"); }};
+  std::istringstream words(options.nvcc_flags);
+  for (std::string word; words >> word;)
+    if (word.starts_with("-I") || word.starts_with("-D") || word.starts_with("-std=")) how.flags.push_back(word);
+  const auto objects = compiled_for_simulation({file}, how);
+  std::vector<const Variant*> out;
+  for (std::size_t o = optimizations.size(); o-- > 0;)
+    for (const Variant* v : load_plugin(objects[o], file, optimizations[o])) out.push_back(v);
+  return out;
+}
+
 std::vector<const Variant*> load(const std::string& file, const SelectionOptions& options) {
   if (!std::filesystem::is_regular_file(file)) throw UsageError("there is no plug-in '" + file + "'");
   if (is_python(file)) return run_python(file);
   if (!is_plugin_source(file)) return load_plugin(file, file);
+  if (file.ends_with(".cu") && options.device == "sim") return load_simulated(file, options);
   const CompileOptions how{.cuda_architectures = build_description().cuda_architectures,
                            .nvcc_flags = options.nvcc_flags,
-                           .tell = [](const std::string& command) { print_message("compiling: " + command); }};
+                           .tell = tell_compiling};
   return load_plugin(compiled_plugin(file, how), file);
 }
 

@@ -17,6 +17,7 @@
 #include "cli/plugins.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/variant.h"
 #include "device/backend.h"
 #include "measure/results/csv.h"
@@ -252,16 +253,11 @@ int run_command(int argc, char** argv) {
 
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
-  const std::vector<std::string> whole = for_the_record(argc, argv);
-  const bool simulates = whole.size() > 1 && whole[1] == "simulate";
-  const auto end = simulates ? std::find(whole.begin(), whole.end(), "--") : whole.end();
-  const std::vector<std::string> command_line(whole.begin(), end);
-  const std::vector<std::string> of_program(end == whole.end() ? end : end + 1, whole.end());
-  argc = static_cast<int>(command_line.size());
+  const std::vector<std::string> command_line = for_the_record(argc, argv);
   std::vector<Command> commands = {add_list(app),
                                    add_info(app),
                                    add_verify(app),
-                                   add_simulate(app, of_program),
+                                   add_simulate(app, command_line),
                                    add_run(app, command_line),
                                    add_compare(app, command_line),
                                    add_plot(app),
@@ -282,6 +278,8 @@ int run_command(int argc, char** argv) {
   reject_empty_values(command_line);
   try {
     std::vector<std::string> words = with_help_as_option(app, argc, argv);
+    if (!words.empty() && words.front() == "simulate")  // what follows is the simulated program's
+      words.erase(std::find(words.begin(), words.end(), "--"), words.end());
     std::reverse(words.begin(), words.end());  // as CLI11 takes them
     app.parse(std::move(words));
   } catch (const CLI::Success& e) {  // --help and --version

@@ -5,6 +5,7 @@
 
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/program_file.h"
 
 namespace reductio::cli {

@@ -11,6 +11,7 @@
 #include "cli/selection.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/parse.h"
 
 namespace reductio::cli {
 namespace {

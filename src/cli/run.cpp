@@ -19,6 +19,7 @@
 #include "cli/selection.h"
 #include "cli/terminal.h"
 #include "cli/warnings.h"
+#include "core/parse.h"
 #include "measure/plan/ways.h"
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"

@@ -16,6 +16,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace reductio::cli {
@@ -67,6 +68,9 @@ inline constexpr const char* folder_advice = "copy the results folder to where y
 void check_option(const char* option, const std::string& file);
 /// Throws the UsageError that says why none of the rows has a time.
 [[noreturn]] void refuse_timeless(const StoredResults&);
+
+/// An option that takes several words, apart or with commas between.
+CLI::Option* add_words(CLI::App&, const std::string& name, std::vector<std::string>& words, const std::string& what);
 
 /// --confidence, as 95% or 0.95; throws UsageError unless it lies between 0 and 1.
 void add_confidence(CLI::App&, std::function<void(double)> take);

@@ -54,9 +54,6 @@ std::string counted(std::size_t n, std::string_view noun);
 /// The items separated by `separator`.
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 
-/// The word as a shell takes it: in quotes where it needs them.
-std::string quoted(const std::string& word);
-
 /// Columns for text on `stream`: $COLUMNS if it is set, else those of the terminal, else 100.
 std::size_t text_width(std::FILE* stream = stdout);
 /// `text` broken between words into lines of at most `columns`, the second and later ones indented by `hang`. Its own

@@ -32,7 +32,7 @@ using Json = nlohmann::ordered_json;
 
 struct VerifyOptions {
   SelectionOptions selection;
-  std::string tier, junit;
+  std::string file, tier, junit;
   std::string offset, dataset, order, check, like, index_limit;
   std::optional<double> patience_s;  ///< 0: for ever
   bool quiet = false, json = false, csv = false;
@@ -119,16 +119,14 @@ std::vector<std::vector<Failure*>> by_kind(std::vector<Failure>& failures) {
 /// What finds a failure again: its case by itself or, where that passes, all cases of its variant that were asked for.
 std::string again(const Failure& f, DeviceKind device, const VerifyOptions& o, const std::string& program) {
   if (!f.needs_others) return f.what.command(device, program);
-  std::string text = verify_command(*f.what.variant, device, program);
   const SelectionOptions& s = o.selection;
-  const std::pair<const char*, const std::string&> given[] = {
-      {"--gpu", s.gpu},       {"--operations", s.operations}, {"--types", s.types}, {"--sizes", s.sizes},
-      {"--set", s.settings},  {"--offset", o.offset},         {"--tier", o.tier},   {"--dataset", o.dataset},
-      {"--seed", s.seed},     {"--order", o.order},           {"--like", o.like},   {"--index-limit", o.index_limit},
-      {"--check", o.check}};
-  for (const auto& [option, value] : given)
-    if (!value.empty()) text += fmt::format(" {} '{}'", option, value);
-  return text;
+  std::vector<std::pair<std::string, std::string>> given{
+      {"gpu", s.gpu},      {"operations", s.operations}, {"types", s.types}, {"sizes", s.sizes},
+      {"set", s.settings}, {"offset", o.offset},         {"tier", o.tier},   {"dataset", o.dataset},
+      {"seed", s.seed},    {"order", o.order},           {"like", o.like},   {"index-limit", o.index_limit},
+      {"check", o.check}};
+  std::erase_if(given, [](const auto& option) { return option.second.empty(); });
+  return verify_command(*f.what.variant, device, program, given);
 }
 
 void print_json(const std::vector<VariantResult>& results, const VerifyOptions& options) {
@@ -489,6 +487,7 @@ int run(const VerifyOptions& options) {
 Command add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every available device");
+  sub->add_option("file", options->file, "A plug-in, whose variants are chosen: ./mine.cu")->type_name("FILE");
   options->selection.add_variants(*sub);
   options->selection.add_plugins(*sub);
   options->selection.add_points(*sub);
@@ -524,6 +523,14 @@ Command add_verify(CLI::App& app) {
   sub->add_flag("--csv", options->csv, "The outcome as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only failures, no progress");
   return {sub, [options] {
+            if (const std::string& file = options->file; !file.empty()) {
+              if (!names_plugin(file))
+                throw UsageError("unexpected argument '" + file + "'; choose by --variants " + quoted(file));
+              if (!options->selection.variants.empty())
+                throw UsageError("'" + file + "' chooses its variants, and so does --variants; leave one out, or give "
+                                 "the file by --plugin");
+              options->selection.variants = file;
+            }
             load_plugins(options->selection);
             return run(*options);
           }};

@@ -242,4 +242,12 @@ std::function<bool(const std::string&)> parse_regex(std::string_view regex) {
   return [pattern = std::move(pattern)](const std::string& text) { return std::regex_search(text, pattern); };
 }
 
+std::string quoted(const std::string& word) {
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:=,+@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 }  // namespace reductio

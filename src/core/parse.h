@@ -39,4 +39,7 @@ std::optional<double> parse_share(std::string text);
 /// or so large that std::regex would overflow the stack.
 std::function<bool(const std::string&)> parse_regex(std::string_view regex);
 
+/// The word as a shell takes it: in quotes where it needs them.
+std::string quoted(const std::string& word);
+
 }  // namespace reductio

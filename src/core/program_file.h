@@ -9,4 +9,8 @@ namespace reductio {
 /// not say.
 std::filesystem::path program_file();
 
+/// Shared objects that are loaded from now on find the symbols of the library that this is in, also where it was loaded
+/// for its loader alone, as by Python.
+void offer_symbols();
+
 }  // namespace reductio

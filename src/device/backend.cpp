@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/variant.h"
+#include "device/sim/memory.h"
 
 namespace reductio {
 namespace {
@@ -78,6 +79,7 @@ DeviceMemory memory_for(const std::string& purpose, Backend& backend, std::size_
 
 std::shared_ptr<void> guarded_workspace(DeviceKind kind, std::size_t bytes) {
   if (kind == DeviceKind::cuda) return cuda_workspace(bytes);
+  if (kind == DeviceKind::sim) return {sim::allocate_workspace(bytes), [](void* p) { sim::release(p); }};
   constexpr std::size_t guard = Guarded::guard_bytes;
   const std::shared_ptr<Backend> cpu = open_cpu();
   const std::shared_ptr<void> all(cpu->allocate(bytes + 2 * guard), [cpu](void* p) { cpu->release(p); });

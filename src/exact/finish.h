@@ -170,7 +170,9 @@ struct ExactResult {
 ///   word 7        | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
 class ExactFinish {
   static constexpr unsigned packed = 8;
-  static constexpr std::uint64_t one_far_band = one_block << count_bits, all_far_bands = all_blocks << count_bits;
+  /// In word 7: a block of which something did not fit, and the count of such blocks.
+  static constexpr std::uint64_t one_block_outside = one_block << count_bits,
+                                 any_block_outside = all_blocks << count_bits;
   /// Of the highest packed digit of a block: 2047 of them have 39 bits.
   static constexpr std::int64_t most_of_last = std::int64_t{1} << 28;
   /// Where the packed digits are, among a warp's: in digit[row] of lanes first to last. Behind the digits the long
@@ -379,7 +381,7 @@ class ExactFinish {
       const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
       std::uint64_t* const words = workspace + of * packed;
       std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
-      if (lane == A::last && !fits) word += one_far_band;
+      if (lane == A::last && !fits) word += one_block_outside;
       // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
       // which the block's barrier has brought here.
       if (!fits) __threadfence();
@@ -388,7 +390,7 @@ class ExactFinish {
       if ((are_complete >> A::last & 1) == 0) return;
       while (has_word && !complete(word)) word = load_relaxed(words + (lane - A::first));
       sum = has_word ? static_cast<std::int64_t>(word) >> counts : 0;
-      all_fit = __any_sync(whole_warp, lane == A::last && (word & all_far_bands) != 0) == 0;
+      all_fit = __any_sync(whole_warp, lane == A::last && (word & any_block_outside) != 0) == 0;
       if (has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
     }
     constexpr int base = LaneDigits<per_lane>::base + 32 * A::row;

@@ -10,8 +10,9 @@
 ///   modern/cooperative      all blocks meet at a barrier, in place of the second launch
 ///   modern/fan-in           one block waits for the sums of the others, which say themselves that they are there
 ///   modern/packed-atomic    one atomic adds a sum and counts its block (i32)
+///   modern/cluster          blocks that run side by side read each other's shared memory (compute capability 9.0)
 ///
-/// cuda_only/modern_cuda.cu goes on with what compute capability 9.0 brought: clusters and bulk copies.
+/// cuda_only/modern_cuda.cu goes on with what else compute capability 9.0 brought: bulk copies.
 ///
 ///   shuffle --> vector-loads --> loads-in-flight --> cooperative --> fan-in
 ///      '--> warp-reduce                 |----------> packed-atomic, cluster
@@ -30,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "device/cooperative_groups.h"
 #include "device/device.h"
 #include "device/grid_sync.h"
 #include "strategies/slots.h"
@@ -38,6 +40,7 @@
 namespace reductio {
 namespace {
 using namespace device;
+namespace cg = cooperative_groups;
 
 constexpr unsigned warp = 32, full_warp = 0xffffffffu;
 /// Of a block. __launch_bounds__(most_threads, 1) asks that one such block fits on an SM, which has 65536 registers: so
@@ -298,6 +301,31 @@ __global__ void __launch_bounds__(most_threads, 1)
   store_relaxed(packed, std::uint64_t{0});
 }
 
+// --------------------------------------------------------------------------------------------------------- cluster
+
+/// From loads-in-flight: the blocks of a cluster run at the same time, on SMs that lie together, and may read each
+/// other's shared memory ("distributed" shared memory). So a cluster adds up its blocks without a word in global
+/// memory, and the second launch has an eighth of the sums to add. Where one cluster takes the whole input, there is no
+/// second launch at all: up to 8 blocks, 2^14 floats in blocks of 512, are done in one launch that waits for nothing.
+/// Launch: whole clusters, whole warps. Result: partials[c] of every cluster c.
+template <class T>
+__global__ void __launch_bounds__(most_threads, 1) cluster(const T* in, T* partials, std::int64_t n) {
+  __shared__ T sum_of_this_block;
+  const cg::cluster_group blocks = cg::this_cluster();
+  const T sum = sum_of_block(sum_of_vectors<usual_loads>(in, n));
+  if (threadIdx.x == 0) sum_of_this_block = sum;
+  // Each block's sum is stored before the first block reads it. And each block has begun: until then its shared memory
+  // is not there.
+  blocks.sync();
+  if (blocks.block_rank() == 0 && threadIdx.x < warp) {
+    const unsigned lane = threadIdx.x;
+    const T total =
+        Shuffles::sum(lane < blocks.num_blocks() ? *blocks.map_shared_rank(&sum_of_this_block, lane) : T(0));
+    if (lane == 0) partials[blockIdx.x / blocks.num_blocks()] = total;
+  }
+  blocks.sync();  // a block's shared memory goes away with it, so none leaves before the first block has read it
+}
+
 // ---------------------------------------------------------------------------------------------------- on the host
 
 /// The most blocks that are resident at once for certain: of an SM's 65536 registers 64 for each thread, and 16 blocks,
@@ -306,22 +334,21 @@ std::size_t resident_blocks(unsigned block, const DeviceInfo& gpu) {
   return static_cast<std::size_t>(gpu.sm_count) * std::min(16u, most_threads / block);
 }
 
-/// The launch that the settings ask for, of threads that take `share` elements a load. The longest chain is that of a
-/// thread which takes one after the other, as all here do, and of its block.
-PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu, std::size_t share) {
+/// The launch that the settings ask for, of threads that take `share` elements a load, in whole clusters. The longest
+/// chain is that of a thread which takes one after the other, as all here do, and of its block.
+PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu, std::size_t share, unsigned cluster = 1) {
   const unsigned block = s.count("block");
   const std::size_t two_per_sm = std::min(2 * static_cast<std::size_t>(gpu.sm_count), resident_blocks(block, gpu));
-  const std::size_t grid =
+  const std::size_t blocks =
       s.text("grid") == "auto" ? std::min(blocks_for(p.n, block * share), two_per_sm) : s.count("grid");
+  const std::size_t grid = ceil_div(blocks, cluster) * cluster;
   // Each vector is added up first, and then to the sum; head and tail are two more.
   const std::size_t thread = ceil_div(p.n, grid * block * share) + (share > 1 ? share + 2 : 0), trees = 5 + 5;
   return {.grid_blocks = grid, .block_threads = block, .longest_chain = thread + trees};
 }
 
-/// What adding up the blocks' sums adds to the chain: those of a thread of one block, then that block's trees.
-std::size_t chain_of_partials(const PlanInfo& info) {
-  return ceil_div(info.grid_blocks, info.block_threads) + 1 + 5 + 5;
-}
+/// What adding up so many sums by one block adds to the chain: those of a thread, then the block's trees.
+std::size_t chain_of_partials(std::size_t sums, unsigned block) { return ceil_div(sums, block) + 1 + 5 + 5; }
 
 template <class T>
 constexpr std::size_t lanes = Vector<T>::lanes;
@@ -333,7 +360,7 @@ std::unique_ptr<Plan> two_launches(void (*kernel)(const Launch&, const T*, T*, s
   const std::size_t n = p.n, grid = info.grid_blocks;
   const unsigned block = info.block_threads;
   const Buffer<T> partials(grid);
-  info.longest_chain += chain_of_partials(info);
+  info.longest_chain += chain_of_partials(grid, block);
   info.workspace_bytes = partials.bytes();
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     kernel({grid, block, 0, stream}, static_cast<const T*>(in), partials.ptr(), static_cast<std::int64_t>(n));
@@ -375,7 +402,7 @@ std::unique_ptr<Plan> prepare_cooperative(const Problem& p, const Settings& s, c
       throw Refused("a cooperative launch has all blocks resident at once: choose grid=" + std::to_string(most) +
                     " or less");
     const Buffer<T> partials(grid);
-    info.longest_chain += chain_of_partials(info);
+    info.longest_chain += chain_of_partials(grid, block);
     info.workspace_bytes = partials.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       launch_cooperative<cooperative<T>>({grid, block, 0, stream}, static_cast<const T*>(in), static_cast<T*>(out),
@@ -390,7 +417,7 @@ std::unique_ptr<Plan> prepare_fan_in(const Problem& p, const Settings& s, const 
     const std::size_t n = p.n, grid = info.grid_blocks;
     const unsigned block = info.block_threads;
     const auto words = zeroed_buffer<std::uint64_t>(tuned::Message<T>::words * grid);
-    info.longest_chain += chain_of_partials(info);
+    info.longest_chain += chain_of_partials(grid, block);
     info.workspace_bytes = words.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       launch<fan_in<T>>({grid, block, 0, stream}, static_cast<const T*>(in), static_cast<T*>(out),
@@ -410,6 +437,26 @@ std::unique_ptr<Plan> prepare_packed_atomic(const Problem& p, const Settings& s,
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     launch<packed_atomic>({grid, block, 0, stream}, static_cast<const T*>(in), static_cast<T*>(out),
                           static_cast<std::int64_t>(n), packed.ptr());
+  });
+}
+
+std::unique_ptr<Plan> prepare_cluster(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  require_capability(gpu, 90);
+  return dispatch(p, [&]<class T>() {
+    const unsigned blocks = s.count("cluster");
+    PlanInfo info = shape(p, s, gpu, lanes<T>, blocks);
+    const std::size_t n = p.n, grid = info.grid_blocks, clusters = grid / blocks;
+    const unsigned block = info.block_threads;
+    const Buffer<T> partials(clusters);
+    info.longest_chain += 5 + (clusters > 1 ? chain_of_partials(clusters, block) : 0);  // 5: the cluster's tree
+    info.workspace_bytes = partials.bytes();
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      launch<cluster<T>>({grid, block, 0, stream, blocks}, static_cast<const T*>(in),
+                         clusters == 1 ? static_cast<T*>(out) : partials.ptr(), static_cast<std::int64_t>(n));
+      if (clusters > 1)
+        launch<second_launch<Shuffles, T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out),
+                                           static_cast<unsigned>(clusters));
+    });
   });
 }
 
@@ -472,7 +519,15 @@ const Register registered[] = {
              .cites = "our own, from loads-in-flight",
              .how = {.thread = by_four_vectors, .grid = "atomic of sum and count"}},
             integers, "the word of sum and count, zero when prepared and after each call"),
-     prepare_packed_atomic}};
+     prepare_packed_atomic},
+    {modern({.id = "modern/cluster",
+             .title = "thread-block cluster",
+             .cites = "our own, from loads-in-flight",
+             .how = {.thread = by_four_vectors, .grid = "clusters, second launch"},
+             .tunables = {Tunable::integer("grid", 1, 0x7ffffff8, {"auto", "1", "40"}, "auto"),  // in whole clusters
+                          Tunable::powers_of_two("cluster", 1, 8, 8)}},
+            any_type),
+     prepare_cluster}};
 
 }  // namespace
 }  // namespace reductio

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <filesystem>
 #include <regex>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,8 @@
 
 namespace reductio {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Token {
   enum Kind { word, number, text, sign } kind;
@@ -42,15 +45,7 @@ class Source {
   const std::string& text() const { return text_; }
 
   /// "prog.cu:12".
-  std::string place(const Token& t) const {
-    const auto next = std::upper_bound(markers_.begin(), markers_.end(), at(t),
-                                       [](std::size_t p, const Marker& m) { return p < m.begin; });
-    if (next == markers_.begin()) return "?";
-    const Marker& m = next[-1];
-    const auto lines = std::count(text_.begin() + static_cast<std::ptrdiff_t>(m.begin),
-                                  text_.begin() + static_cast<std::ptrdiff_t>(at(t)), '\n');
-    return m.file + ":" + std::to_string(m.line + static_cast<std::size_t>(lines) - 1);
-  }
+  std::string place(const Token& t) const { return place(at(t)); }
 
  private:
   struct Marker {
@@ -59,13 +54,27 @@ class Source {
     std::size_t line;  ///< of what follows
   };
 
-  /// `# 12 "prog.cu" 1 3`: flag 3 says that a file is the system's.
+  std::string place(std::size_t at) const {
+    const auto next = std::upper_bound(markers_.begin(), markers_.end(), at,
+                                       [](std::size_t p, const Marker& m) { return p < m.begin; });
+    if (next == markers_.begin()) return "?";
+    const Marker& m = next[-1];
+    const auto lines = std::count(text_.begin() + static_cast<std::ptrdiff_t>(m.begin),
+                                  text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    return m.file + ":" + std::to_string(m.line + static_cast<std::size_t>(lines) - 1);
+  }
+
+  /// `# 12 "prog.cu" 1 3`: flag 1 says that a file begins, 3 that it is the system's.
   void read_marker(std::string_view line, std::size_t at) {
     static const std::regex form(R"rx(# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*).*)rx");
     std::match_results<std::string_view::const_iterator> match;
     if (!std::regex_match(line.begin(), line.end(), match, form)) return;  // a #pragma
-    markers_.push_back({at, match[2].str(), std::stoul(match[1].str())});
-    of_system_ = match[3].str().find(" 3") != std::string::npos;
+    const std::string file = match[2].str(), flags = match[3].str();
+    const bool is_system = flags.find(" 3") != std::string::npos;
+    if (is_system && !of_system_ && flags.find(" 1") != std::string::npos && is_refused_header(file))
+      throw UsageError(refusal_of_header(place(at), fs::path(file).filename().string()));
+    markers_.push_back({at, file, std::stoul(match[1].str())});
+    of_system_ = is_system;
   }
 
   /// The tokens from here to the end of their line; a raw string may end in a later one. Returns where the next begins.
@@ -232,7 +241,7 @@ class Rewriting {
                       "::reductio::sim::cuda::launching(" + quoted(between(first, open - 1)) +
                           ", [=](const auto&... reductio_a) __attribute__((no_sanitize(\"thread\"))) { "});
     edits_.push_back({source_.at(t_[open]), 3,
-                      "(reductio_a...); }, ::reductio::sim::here()).in(::reductio::sim::cuda::Configuration("});
+                      "(reductio_a...); }, {__builtin_FILE(), __builtin_LINE()}).in(::reductio::sim::cuda::Configuration("});
     edits_.push_back({source_.at(t_[close]), 3, "))"});
     // NULL has the type of a number.
     for (std::size_t i = close + 4; i < end; ++i)
@@ -308,6 +317,17 @@ class Rewriting {
 };
 
 }  // namespace
+
+bool is_refused_header(const std::string& path) {
+  static const std::regex refused(
+      R"rx((^|.*/)((cub|thrust|nv|nvtx3)/.*|cuda/(std/)?\w+|(mma|curand|cublas|cusparse|cufft|cusolver|cudnn|nccl|cutlass|nvToolsExt|cuda_gl_interop|texture_|surface_)\w*\.h\w*))rx");
+  return path.find("/device/sim/cuda/") == path.npos && std::regex_match(path, refused);
+}
+
+std::string refusal_of_header(const std::string& place, const std::string& header) {
+  return place + ": <" + header + "> is not simulated: of CUDA's headers those of the runtime, of 16-bit floats and of " +
+         "cooperative groups are here (docs/simulating.md)";
+}
 
 std::string with_launches_as_calls(const std::string& preprocessed) {
   const Source source(preprocessed);

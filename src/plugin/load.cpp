@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/program_file.h"
 #include "device/backend.h"
 #define REDUCTIO_WITHOUT_MACROS
 #include "reductio/plugin.h"
@@ -62,7 +63,7 @@ void raise(const char* why) {
 class PluginPlan final : public Plan {
  public:
   PluginPlan(const reductio_variant& v, const Problem& p, const Settings& s, DeviceKind device)
-      : variant_(v), result_(static_cast<ResultLocation>(v.result)) {
+      : variant_(v), device_(device), result_(static_cast<ResultLocation>(v.result)) {
     for (const auto& setting : s) values_.push_back(setting.second);
     for (const std::string& value : values_) settings_.push_back(value.c_str());
     problem_.variant = &v;
@@ -83,7 +84,7 @@ class PluginPlan final : public Plan {
     info_.result = result_;
     // grid_blocks stays 0, as of a library's call: the kernels of a plug-in belong to a CUDA runtime of its own, which
     // the program's cannot ask about their launches.
-    if (device == DeviceKind::cuda) info_.flushes_subnormals.reset();  // atomics may, and -ftz=true
+    if (device != DeviceKind::cpu) info_.flushes_subnormals.reset();  // atomics may, and -ftz=true
     if (v.prepare) raise<Refused>(v.prepare(&problem_, &plan_));
   }
   ~PluginPlan() override {
@@ -100,10 +101,15 @@ class PluginPlan final : public Plan {
     if (!variant_.finish) return Plan::finish(result, stream);
     raise<DeviceError>(variant_.finish(&problem_, plan_, result, stream.handle));
   }
-  Guarded guarded() const override { return {workspace_.get(), static_cast<std::size_t>(problem_.workspace_bytes)}; }
+  /// The simulated device sees for itself what is written beside it.
+  Guarded guarded() const override {
+    return device_ == DeviceKind::sim ? Guarded{}
+                                      : Guarded{workspace_.get(), static_cast<std::size_t>(problem_.workspace_bytes)};
+  }
 
  private:
   const reductio_variant& variant_;
+  DeviceKind device_;
   ResultLocation result_;
   std::vector<std::string> values_;
   std::vector<const char*> settings_;
@@ -122,7 +128,8 @@ std::string source_of(const Variant& v) {
 /// Reads one table. Its errors name the file and the variant.
 class Reader {
  public:
-  explicit Reader(const std::string& named) : named_(named) {}
+  explicit Reader(const std::string& named, const char* simulated = nullptr)
+      : named_(named), simulated_(simulated), suffix_(simulated && simulated == std::string_view("-O0") ? "@O0" : "") {}
 
   std::vector<std::pair<Variant, const reductio_variant*>> read(const reductio_table& table) {
     if (table.version != REDUCTIO_PLUGIN_VERSION)
@@ -135,6 +142,7 @@ class Reader {
     for (std::uint32_t i = 0; i < table.count; ++i) {
       who_ = "variant " + std::to_string(i);
       if (!table.variants[i]) fail("has a null pointer in its table: " + who_);
+      if (!suffix_.empty() && table.variants[i]->device == REDUCTIO_CPU) continue;  // the other's is enough
       Variant v = variant_of(*table.variants[i]);
       if (!ids.insert(v.id).second) fail("has two variants '" + v.id + "'; rename one");
       out.emplace_back(std::move(v), table.variants[i]);
@@ -163,16 +171,14 @@ class Reader {
     if (v.result != ResultLocation::on_device) require(from.finish, "finish");
     if (from.setting_count > 0) require(from.settings, "settings");
     for (std::uint32_t i = 0; i < from.setting_count; ++i) v.tunables.push_back(tunable_of(from.settings[i], v));
-    if (from.device == REDUCTIO_GPU)
-      v.cuda_only =
-          "it is a plug-in, whose accesses to memory the simulated device cannot see; docs/porting.md says how a "
-          "kernel moves into the program";
+    if (from.device == REDUCTIO_GPU && !simulated_)
+      v.cuda_only = "it is a library, whose accesses to memory the simulated device cannot see; name its source, a .cu";
     return v;
   }
 
   std::string id_of(const reductio_variant& from) {
     require(from.id, "id");
-    const std::string id = one_line(from.id);
+    const std::string id = one_line(from.id) + suffix_;
     const auto slash = id.find('/');
     const bool known = std::all_of(id.begin(), id.end(), [](unsigned char c) {
       return std::isalnum(c) || std::string_view("/-_+.@").find(static_cast<char>(c)) != std::string_view::npos;
@@ -233,17 +239,18 @@ class Reader {
   }
 
   const std::string& named_;
-  std::string who_;
+  const char* simulated_;
+  std::string suffix_, who_;
 };
 
 /// Of a table that was read whole. `file`: of which the record keeps a hash.
 std::vector<const Variant*> register_all(std::vector<std::pair<Variant, const reductio_variant*>> all,
                                          const std::string& file, const std::string& interpreter,
                                          const std::function<const char*(const reductio_variant*)>& load,
-                                         const std::string& own_experiment) {
+                                         const std::string& own_experiment, DeviceKind of_gpu = DeviceKind::cuda) {
   std::vector<const Variant*> out;
   for (auto& [v, from] : all) {
-    const DeviceKind device = from->device == REDUCTIO_GPU ? DeviceKind::cuda : DeviceKind::cpu;
+    const DeviceKind device = from->device == REDUCTIO_GPU ? of_gpu : DeviceKind::cpu;
     const std::string id = v.id;
     const auto missing = std::make_shared<std::string>();
     v.interpreter = interpreter;
@@ -272,14 +279,16 @@ std::vector<const Variant*> register_all(std::vector<std::pair<Variant, const re
 
 }  // namespace
 
-std::vector<const Variant*> load_plugin(const std::filesystem::path& library, const std::string& named) {
+std::vector<const Variant*> load_plugin(const std::filesystem::path& library, const std::string& named,
+                                        const char* simulated) {
   static std::map<std::filesystem::path, std::vector<const Variant*>> loaded;
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(library, error);
   if (error) throw UsageError("cannot load '" + named + "': " + error.message());
   if (const auto known = loaded.find(whole); known != loaded.end()) return known->second;
 
-  Reader reader(named);
+  Reader reader(named, simulated);
+  if (simulated) offer_symbols();
   // What was linked with -ffast-math makes the thread that loads it flush subnormals.
   std::fenv_t environment;
   std::fegetenv(&environment);
@@ -295,7 +304,8 @@ std::vector<const Variant*> load_plugin(const std::filesystem::path& library, co
   const reductio_table* const table = plugin(&why);
   if (!table) reader.fail("offers nothing: " + (why ? one_line(why) : std::string("reductio_plugin() returned null")));
 
-  const auto out = register_all(reader.read(*table), whole.string(), {}, {}, {});
+  const auto out = register_all(reader.read(*table), whole.string(), {}, {}, {},
+                                simulated ? DeviceKind::sim : DeviceKind::cuda);
   loaded.emplace(whole, out);
   return out;
 }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <regex>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -53,6 +55,27 @@ fs::path shim(std::string& hash) {
   fs::permissions(folder / "device/sim/compile_kernels", fs::perms::owner_all);
   write_once(ready, "");
   return folder;
+}
+
+/// Of what the preprocessor says: where the source includes a library that is not simulated, "prog.cu:3: <cub/cub.cuh>
+/// is ...". Empty if that is not what is wrong.
+std::string library_in(const std::string& said) {
+  static const std::regex missing(R"rx(([^\n:]+):(\d+):\d+: fatal error: '([^']+)' file not found)rx");
+  static const std::regex included(R"rx(In file included from ([^\n:]+):(\d+):)rx");
+  static const std::regex name(R"rx(# *include *[<"]([^>"]+)[>"])rx");
+  std::smatch match;
+  std::string file, line, header;
+  if (std::regex_search(said, match, included)) {
+    file = match[1], line = match[2];
+    std::istringstream text(content(file).value_or(""));
+    std::string one;
+    for (int i = std::stoi(line); i > 0; --i) std::getline(text, one);
+    std::smatch of_line;
+    if (std::regex_search(one, of_line, name)) header = of_line[1];
+  } else if (std::regex_search(said, match, missing)) {
+    file = match[1], line = match[2], header = match[3];
+  }
+  return is_refused_header(header) ? refusal_of_header(file + ":" + line, header) : "";
 }
 
 /// Files that are gone when this is.
@@ -112,7 +135,16 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
       preprocess.insert(preprocess.end(), {"-isystem", (headers / folder).string()});
     if (source.extension() == ".cu") preprocess.insert(preprocess.end(), {"-include", "cuda_runtime.h"});
     preprocess.insert(preprocess.end(), {"-E", "-x", "c++", source.string(), "-MD", "-MF", rule, "-o", text});
-    if (run(preprocess, STDERR_FILENO) != 0) fail(source, "the compiler says why above");
+    const std::string said = drafts(entry.draft(number + ".err"));
+    const int to = open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int code = run(preprocess, to);
+    close(to);
+    if (code != 0) {
+      const std::string text_of_it = content(said).value_or("");
+      if (const std::string why = library_in(text_of_it); !why.empty()) throw UsageError(why);
+      std::fputs(text_of_it.c_str(), stderr);
+      fail(source, "the compiler says why above");
+    }
     rules += content(rule).value_or("") + "\n";
     write(text, with_launches_as_calls(content(text).value_or("")));
 

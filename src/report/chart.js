@@ -880,13 +880,13 @@ const ranked = {
   turned: false
 };
 
-/** The names of the lines, where letters stand beside them. */
+/** The names of the lines, where letters stand beside them or there are too many for either. */
 function showNames(/** @type {number} */ width) {
   const all = [...new Set(points.map(p => p.series))],
         beside = state.value === "error" || new Set(points.map(p => p.n)).size > 1;
-  const lines = lettered(width) && beside && all.length <= MOST_NAMES ? all : [];
-  $("names").replaceChildren(
-    ...lines.map(s => make("li", {}, swatch(lookOf(s)), make("b", {}, besideOf(s, width)), ` ${nameOf(s)}`)));
+  const many = all.length > MOST_NAMES, lines = beside && (many || lettered(width)) ? all : [];
+  $("names").replaceChildren(...lines.map(s => make(
+    "li", {}, swatch(lookOf(s)), many ? "" : make("b", {}, besideOf(s, width)), ` ${nameOf(s)}`)));
 }
 
 function showTable() {

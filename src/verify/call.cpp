@@ -169,7 +169,8 @@ void CaseCall::enqueue(bool captured) {
     wrong_arithmetic_ = changed_arithmetic(before, rounding);
   };
   if (said.result == ResultLocation::on_host || !(captured || on_sim())) return put();
-  if (backend.info().kind == DeviceKind::cuda && said.grid_blocks == 0)  // a library's own launches
+  // A library's own launches, or a plug-in's.
+  if (said.grid_blocks == 0 && (backend.info().kind == DeviceKind::cuda || !case_.variant->plugin.empty()))
     return void(again_ = backend.watch_enqueue(put, stream_, nullptr));
   FirstLaunch launch;
   again_ = backend.watch_enqueue(put, stream_, &launch);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <new>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "core/child.h"
+#include "core/parse.h"
 #include "device/sim/gpu.h"
 #include "verify/workbench.h"
 
@@ -504,29 +506,44 @@ std::string Case::describe() const {
   return text;
 }
 
-std::string verify_command(const Variant& v, DeviceKind device, const std::string& program) {
+std::string verify_command(const Variant& v, DeviceKind device, const std::string& program,
+                           const std::vector<std::pair<std::string, std::string>>& options) {
+  if (!v.interpreter.empty() && !std::filesystem::is_regular_file(v.plugin)) {
+    std::string text = "reductio.verify('" + v.id + "', device='" + std::string(name(device)) + "'";
+    for (const auto& [option, value] : options) {
+      text += ", ";
+      std::replace_copy(option.begin(), option.end(), std::back_inserter(text), '-', '_');
+      text += "='" + value + "'";
+    }
+    return text + ")";
+  }
   std::string id = v.id;  // as a regular expression, in which a plus sign is none
   for (std::size_t at = 0; (at = id.find('+', at)) != std::string::npos; at += 2) id.insert(at, "\\");
-  std::string plugin = v.plugin;
-  if (plugin.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+") != plugin.npos)
-    plugin = "'" + plugin + "'";
-  plugin = std::filesystem::is_regular_file(v.plugin) ? " --plugin " + plugin : "";  // or of a notebook
-  return program + " verify" + plugin + " --device " + std::string(name(device)) + " --variants '^" + id + "$'";
+  std::string text = program + " verify" + (v.plugin.empty() ? "" : " --plugin " + quoted(v.plugin)) + " --device " +
+                     std::string(name(device)) + " --variants '^" + id + "$'";
+  for (const auto& [option, value] : options) text += " --" + option + " " + quoted(value);
+  return text;
 }
 
 std::string Case::command(DeviceKind device, const std::string& program) const {
-  std::string text = verify_command(*variant, device, program) + " --operations " +
-                     std::string(name(problem.operation)) + " --types " + std::string(name(problem.type)) +
-                     " --sizes " + std::to_string(problem.n);
+  std::vector<std::pair<std::string, std::string>> options{{"operations", std::string(name(problem.operation))},
+                                                           {"types", std::string(name(problem.type))},
+                                                           {"sizes", std::to_string(problem.n)}};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) options.emplace_back(option, value);
+  };
+  const auto unless_zero = [](std::size_t n) { return n ? std::to_string(n) : ""; };
   std::string set = settings.str();
   std::replace(set.begin(), set.end(), ';', ',');
-  if (!set.empty()) text += " --set " + set;
-  if (offset_elements) text += " --offset " + std::to_string(offset_elements);
-  text += " --dataset " + dataset + " --seed " + std::to_string(seed);
-  if (!order.empty()) text += " --order " + order;
-  if (!like.empty()) text += " --like " + like;
-  if (index_limit) text += " --index-limit " + std::to_string(index_limit);
-  return text + " --check " + check;
+  add("set", set);
+  add("offset", unless_zero(offset_elements));
+  add("dataset", dataset);
+  add("seed", std::to_string(seed));
+  add("order", order);
+  add("like", like);
+  add("index-limit", unless_zero(index_limit));
+  add("check", check);
+  return verify_command(*variant, device, program, options);
 }
 
 double time_left(double elapsed_s, double cost_done, double cost_left) {

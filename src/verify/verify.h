@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/variant.h"
@@ -50,12 +51,14 @@ struct Case {
 
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
   std::string describe() const;
-  /// "reductio verify --device sim --variants '^levels/naive$' ...": runs it again, alone.
+  /// Runs it again, alone.
   std::string command(DeviceKind, const std::string& program = "reductio") const;
 };
 
-/// "reductio verify --device sim --variants '^levels/naive$'", which options are to follow.
-std::string verify_command(const Variant&, DeviceKind, const std::string& program);
+/// "reductio verify --device sim --variants '^levels/naive$' --types f32", with further options and their values; of a
+/// function that no file has, as in a notebook, "reductio.verify('mine/sum', device='cpu', types='f32')".
+std::string verify_command(const Variant&, DeviceKind, const std::string& program,
+                           const std::vector<std::pair<std::string, std::string>>& options);
 
 /// What a case's order and check may be.
 inline constexpr std::array case_orders{"forward", "reverse", "starve", "random"};

@@ -45,46 +45,52 @@ __device__ void in_tiles_of_tiles(Checks& check, const cg::thread_block& block) 
   check(cg::reduce(half, 1u, cg::plus<unsigned>()) == 16 && four.shfl(t, 3) == t / 4 * 4 + 3);
 }
 
-/// Of the lanes that agree about something.
+struct Weighted {
+  double weight;
+  int rank;
+};
+
+/// Groups of a size that is known when it runs, by a label and by a predicate; scans. A function takes any group.
+__device__ int added_up(const cg::thread_group& group, int* room, int value) {
+  const int rank = static_cast<int>(group.thread_rank());
+  for (int half = static_cast<int>(group.size()) / 2; half > 0; half /= 2) {
+    room[rank] = value;
+    group.sync();
+    if (rank < half) value += room[rank + half];
+    group.sync();
+  }
+  return value;
+}
 __device__ void in_parts(Checks& check, const cg::thread_block& block) {
+  __shared__ int room[64];
+  const int t = static_cast<int>(threadIdx.x);
   const auto warp = cg::tiled_partition<32>(block);
-  const unsigned t = threadIdx.x, lane = t % 32, first = t - lane;
-  const auto thirds = cg::binary_partition(warp, lane % 3 == 0);
-  const unsigned rank = lane % 3 == 0 ? lane / 3 : lane - lane / 3 - 1;
-  check(thirds.size() == (lane % 3 == 0 ? 11 : 21) && thirds.thread_rank() == rank && thirds.meta_group_size() == 2);
-  check(thirds.meta_group_rank() == (lane % 3 == 0) && thirds.shfl(t, 2) == first + (lane % 3 == 0 ? 6 : 4));
-  check(cg::reduce(thirds, lane, cg::plus<unsigned>()) == (lane % 3 == 0 ? 165 : 331));
-  check(thirds.shfl_up(rank, 1) == (rank ? rank - 1 : 0) && thirds.ballot(rank == 1) == 2);
-  check(thirds.shfl_down(rank, 1) == (rank + 1 < thirds.size() ? rank + 1 : rank));
-  check(thirds.any(lane == 3) == (lane % 3 == 0) && thirds.all(lane % 3) == (lane % 3 != 0));
-  const auto same = cg::binary_partition(warp, lane < 32);
-  check(same.size() == 32 && same.meta_group_rank() == 0 && same.meta_group_size() == 1);
-  const auto label = cg::labeled_partition(warp, int(lane % 5));
-  check(label.size() == (lane % 5 < 2 ? 7 : 6) && label.thread_rank() == lane / 5 &&
-        label.meta_group_rank() == lane % 5);
-  check(cg::reduce(label, int(lane), cg::greater<int>()) == int(lane % 5 < 2 ? 30 + lane % 5 : 25 + lane % 5));
-  label.sync();
-}
+  const int all_of_them = added_up(block, room, t);
+  check(t != 0 || all_of_them == 63 * 32);
+  const cg::thread_group eight = cg::tiled_partition(block, 8);
+  check(eight.size() == 8 && eight.thread_rank() == threadIdx.x % 8);
+  const int of_eight = added_up(eight, room + t / 8 * 8, t);
+  check(t % 8 != 0 || of_eight == 8 * t + 28);
 
-/// As a function that takes any group does: the group's ranks added up in memory of its own.
-__device__ unsigned ranks_of(const cg::thread_group& group, unsigned* s) {
-  s[group.thread_rank()] = group.thread_rank();
-  group.sync();
-  unsigned sum = 0;
-  for (unsigned i = 0; i < group.size(); ++i) sum += s[i];
-  group.sync();
-  return sum;
-}
+  const auto thirds = cg::labeled_partition(warp, t % 32 % 3);
+  const int rank = t % 32 / 3, label = t % 32 % 3, size = label == 2 ? 10 : 11;
+  check(int(thirds.size()) == size && int(thirds.thread_rank()) == rank && thirds.meta_group_size() == 3);
+  check(cg::reduce(thirds, 1 << rank, cg::plus<int>()) == (1 << size) - 1);
+  check(cg::reduce(thirds, rank, cg::greater<int>()) == size - 1);
+  check(thirds.shfl(t, 1) == t / 32 * 32 + 3 + label && thirds.shfl_up(t, 1) == (rank ? t - 3 : t));
+  check(thirds.shfl_down(rank, 2) == (rank + 2 < size ? rank + 2 : rank));
+  check(thirds.ballot(rank % 2) == (0xaaaaaaaau & ((1u << size) - 1)) && thirds.any(rank == 4) && !thirds.all(rank == 4));
+  thirds.sync();
 
-/// Each group of a larger one, down from the block.
-__device__ void in_any(Checks& check, const cg::thread_block& block, unsigned* s) {
-  const unsigned t = threadIdx.x;
-  block.sync();
-  check(ranks_of(block, s) == 63 * 32);
-  check(ranks_of(cg::tiled_partition<16>(block), s + t / 16 * 16) == 15 * 8);
-  const cg::thread_group eight = cg::tiled_partition(block, 8), two = cg::tiled_partition(eight, 2);
-  check(eight.thread_rank() == t % 8 && eight.size() == 8 && two.thread_rank() == t % 2 && two.size() == 2);
-  check(ranks_of(eight, s + t / 8 * 8) == 28 && ranks_of(two, s + t / 2 * 2) == 1);
+  const auto odd = cg::binary_partition(warp, t % 2 == 1);
+  check(odd.size() == 16 && odd.thread_rank() == threadIdx.x % 32 / 2 && odd.meta_group_size() == 2);
+  check(cg::reduce(odd, t % 2, cg::plus<int>()) == 16 * (t % 2));
+  const auto four = cg::tiled_partition<4>(warp);
+  check(cg::inclusive_scan(four, t % 4) == (t % 4) * (t % 4 + 1) / 2);
+  check(cg::exclusive_scan(four, t % 4) == (t % 4) * (t % 4 - 1) / 2);
+  check(cg::inclusive_scan(odd, rank, cg::greater<int>()) == rank);
+  const Weighted pair = four.shfl(Weighted{t / 2.0, t}, 1);
+  check(pair.rank == t / 4 * 4 + 1 && pair.weight == pair.rank / 2.0);
 }
 
 /// Two warps in one tile.
@@ -122,7 +128,7 @@ __global__ void groups(unsigned* wrong) {
   in_tiles<8>(check, block);
   in_tiles_of_tiles(check, block);
   in_parts(check, block);
-  in_any(check, block, s);
+  block.sync();
   __shared__ cg::block_tile_memory<64> memory;
   in_two_warps(check, memory, s);
   __shared__ unsigned seen[65];

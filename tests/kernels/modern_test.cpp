@@ -37,6 +37,15 @@ TEST(Modern, ACooperativeLaunchIsRefusedWhereItsBlocksAreNotAllResident) {
             "a cooperative launch has all blocks resident at once: choose grid=6 or less");
 }
 
+TEST(Modern, AClusterNeedsHopperAndTakesWholeOnes) {
+  const DeviceInfo hopper = simulated_of(90);
+  EXPECT_EQ(error_of<Refused>([] { launch_of("modern/cluster", 1000, {}); }),
+            "needs compute capability 9.0; the program's code for this device is for 8.0");
+  EXPECT_EQ(launch_of("modern/cluster", 1000, {}, hopper).grid_blocks, 8u);
+  EXPECT_EQ(launch_of("modern/cluster", 1 << 20, {}, hopper).grid_blocks, 16u) << "12 in whole clusters of 8";
+  EXPECT_EQ(launch_of("modern/cluster", 1 << 20, {{"cluster", "4"}}, hopper).grid_blocks, 12u);
+}
+
 TEST(Modern, TheGridIsTwoBlocksForEachMultiprocessorButNoMoreThanHaveSomethingToLoad) {
   EXPECT_EQ(launch_of("modern/shuffle", 1 << 20, {}).grid_blocks, 12u);
   EXPECT_EQ(launch_of("modern/shuffle", 1 << 11, {}).grid_blocks, 4u);

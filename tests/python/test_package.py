@@ -457,6 +457,9 @@ def test_hints_name_files_alone(capfd, tmp_path):
     scope = {"np": np, "reductio": reductio}
     exec(MINE.replace("np.sum(x, out=out)", "out[()] = 1"), scope)  # as in a notebook: in no file
     assert not reductio.verify(scope["mine"], sizes="1000")
+    again = re.search(r"again: (reductio\.verify\(.*?\))$", capfd.readouterr().out, re.DOTALL | re.MULTILINE).group(1)
+    assert not eval(again, scope), "the same case fails again"
+    assert "0 passed, 1 failed" in capfd.readouterr().out, again
     exec(MINE.replace("mine/sum", "mine/right"), scope)
     reductio.run("cpu", variants=["host/plain", scope["mine"]], out=tmp_path, types="f32", sizes="2^10", quick=True)
     printed = capfd.readouterr()

@@ -567,6 +567,15 @@ def test_a_phone_names_lines_shows_claims_as_cards_and_keeps_the_chart_in_sight(
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_more_lines_than_have_room_for_names_are_named_below(page, h200):
+    page.open(h200)
+    assert not page.texts("#names li"), "few stand beside their lines"
+    page.open(h200, "#experiment=levels")
+    page.js("document.getElementById('variants-all').click()")
+    assert len(page.texts("#names li")) == len(page.pressed()) > 24
+    assert page.js("return [...document.querySelectorAll('#names li')].every(line => line.querySelector('svg'))")
+
+
 def test_the_card_leaves_the_chart_visible(page, h200):
     page.open(h200)
     page.key("ArrowRight")

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -108,12 +109,17 @@ __global__ void add_partials(const float* partials, float* out, std::size_t coun
   out[0] = sum;
 }
 
-/// By one thread of each block: the last of them adds up the blocks' sums. Whether it was the last.
-__device__ bool finish_as_last(float sum, float* out, float* partials, unsigned* arrived) {
+/// By one thread of each block, which hands in the block's sum: whether all others have. Then it may read them.
+__device__ bool is_last_to_arrive(float sum, float* partials, unsigned* arrived) {
   partials[blockIdx.x] = sum;
   __threadfence();
   if (atomicAdd(arrived, 1u) != gridDim.x - 1) return false;
   __threadfence();
+  return true;
+}
+/// The same, and the last one adds up the blocks' sums.
+__device__ bool finish_as_last(float sum, float* out, float* partials, unsigned* arrived) {
+  if (!is_last_to_arrive(sum, partials, arrived)) return false;
   float total = 0;
   for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
   out[0] = total;
@@ -211,6 +217,77 @@ __global__ void loses_a_tail_in_between(const float* in, float* partials, std::s
 }
 TEST(Hostile, loses_a_tail_of_middle_sizes) {
   expect_rejected(variant("tail-in-between", prepare<loses_a_tail_in_between>), "got ");
+}
+
+// ---- what is told beside a wrong result
+
+/// A sum, or one of squares, with element 37 so many times.
+template <bool squares>
+__global__ void weighs_element_37(const float* in, float* out, std::size_t n, int times) {
+  float sum = 0;
+  for (std::size_t i = threadIdx.x; i < n; i += blockDim.x) {
+    const float x = squares ? in[i] * in[i] : in[i];
+    for (int k = 0; k < (i == 37 ? times : 1); ++k) sum += x;
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) out[0] = sum;
+}
+template <bool squares>
+Variant weighing_element_37(int times) {
+  Variant v = variant("element-37", [=](const Problem& p, const DeviceInfo&) {
+    const PlanInfo info{.grid_blocks = 1, .block_threads = block, .longest_chain = ceil_div(p.n, block) + 8};
+    return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
+      launch<weighs_element_37<squares>>({1, block, block * sizeof(float), stream}, static_cast<const float*>(in),
+                                         static_cast<float*>(out), n, times);
+    });
+  });
+  if (squares) v.operations = {Operation::sum_of_squares};
+  return v;
+}
+TEST(Hostile, the_element_that_explains_a_wrong_sum_is_named) {
+  const auto is_small = [](const Case& c) { return c.problem.n > 37 && c.problem.n < 5000; };
+  expect_sound(weighing_element_37<false>(1), is_small);
+  for (const Variant& v : {weighing_element_37<false>(0), weighing_element_37<true>(0)})
+    expect_rejected(v, "; element 37 is missing", Tier::quick, is_small);
+  for (const Variant& v : {weighing_element_37<false>(2), weighing_element_37<true>(2)})
+    expect_rejected(v, "; element 37 is counted twice", Tier::quick, is_small);
+}
+
+/// One thread's sum without element 37, to which it may add what it asks of a lane that is not there.
+template <class T, bool uses_it>
+__global__ void asks_a_lane_that_is_not_there(const T* in, T* out, std::size_t n) {
+  T sum = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    if (i != 37) sum += in[i];
+  const T other = __shfl_sync(1u, sum, 1);
+  out[0] = uses_it ? sum + other : sum;
+}
+template <class T, bool uses_it>
+Variant asking_a_lane_that_is_not_there() {
+  Variant v = variant("absent-lane", [](const Problem& p, const DeviceInfo&) {
+    return plan_of({.grid_blocks = 1, .block_threads = 1, .longest_chain = p.n + 1},
+                   [n = p.n](void* in, void* out, Stream stream) {
+                     launch<asks_a_lane_that_is_not_there<T, uses_it>>({1, 1, 0, stream}, static_cast<const T*>(in),
+                                                                       static_cast<T*>(out), n);
+                   });
+  });
+  if (std::is_integral_v<T>) v.types = {ElementType::i32};
+  return v;
+}
+TEST(Hostile, an_undefined_shuffle_is_told_where_its_value_matters) {
+  const auto is_small = [](const Case& c) { return c.problem.n > 37 && c.problem.n < 5000; };
+  const auto expect_told = [&](const Variant& v) {
+    expect_rejected(v, "gives an undefined value, first to block 0, thread 0: lane 1 is not in the block", Tier::quick,
+                    is_small);
+  };
+  const auto expect_silence = [&](const Variant& v) {
+    expect_rejected(v, "; element 37 is missing", Tier::quick, is_small);
+    EXPECT_EQ(rejection(v, Tier::quick, 1, is_small).find("undefined value"), std::string::npos) << v.id;
+  };
+  expect_told(asking_a_lane_that_is_not_there<float, true>());
+  expect_told(asking_a_lane_that_is_not_there<unsigned, true>());
+  expect_silence(asking_a_lane_that_is_not_there<float, false>());
+  expect_silence(asking_a_lane_that_is_not_there<unsigned, false>());
 }
 
 // ---- what the order of blocks decides
@@ -376,11 +453,7 @@ TEST(Hostile, leaves_a_counter_unclean_when_it_meets_nan) {
 /// A NaN is right, but only because it stood there.
 __global__ void leaves_nan_alone(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
-  if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = sum;
-  __threadfence();
-  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
-  __threadfence();
+  if (threadIdx.x != 0 || !is_last_to_arrive(sum, partials, arrived)) return;
   float total = 0;
   for (unsigned b = 0; b < gridDim.x; ++b) total += partials[b];
   if (!std::isnan(total)) out[0] = total;
@@ -857,11 +930,7 @@ enum class Cache { plain, read_only };
 template <Cache cache>
 __global__ void last_block_by(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived) {
   const float sum = block_sum(grid_stride_sum(in, n));
-  if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = sum;
-  __threadfence();
-  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
-  __threadfence();
+  if (threadIdx.x != 0 || !is_last_to_arrive(sum, partials, arrived)) return;
   float total = 0;
   for (unsigned b = 0; b < gridDim.x; ++b) {
     if constexpr (cache == Cache::plain)
@@ -901,11 +970,7 @@ template <class Again>
 __global__ void last_block_again(const float* in, float* out, std::size_t n, float* partials, unsigned* arrived,
                                  Again __restrict__ again) {
   const float sum = block_sum(grid_stride_sum(in, n));
-  if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = sum;
-  __threadfence();
-  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
-  __threadfence();
+  if (threadIdx.x != 0 || !is_last_to_arrive(sum, partials, arrived)) return;
   float total = 0;
   for (unsigned b = 0; b < gridDim.x; ++b) total += again[b];
   out[0] = total;

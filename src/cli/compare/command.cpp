@@ -89,11 +89,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   options->selection.add_points(*sub);
   options->selection.add_variants(*sub);
   options->selection.add_plugins(*sub);
-  sub->add_option("--experiment", options->experiments,
-                  "Results folders: only the rows of these experiments, as comparison,tuned")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(*sub, "--experiment", options->experiments,
+            "Results folders: only the rows of these experiments, as comparison,tuned");
   sub->add_option(
          "--modes", options->modes,
          "What is timed: device, graph, replay, launch_to_idle, end_to_end (default: device if all have it, else "
@@ -115,8 +112,7 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--until-decided", options->until_decided,
                 fmt::format("While a verdict is UNDECIDED after {2} contexts, go on to {0} and {1}; the "
                             "intervals allow for all {3} looks",
-                            looks[1], looks[2], looks[0], looks.size()))
-      ->excludes("--contexts");
+                            looks[1], looks[2], looks[0], looks.size()));
   sub->add_option("--save-baseline", options->save, "Save the measurement as DIR/<machine>/baselines/NAME")
       ->type_name("NAME");
   sub->add_flag("--force", options->force, "Replace a baseline of that name");
@@ -124,12 +120,10 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("NAME");
   sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
   sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
-  sub->add_option("--relative-to", options->relative_to,
-                  "Results folders: divide times by these variants' times in the same context, which cancels what "
-                  "slowed both down")
-      ->type_name("VARIANT,...")
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_words(*sub, "--relative-to", options->relative_to,
+            "Results folders: divide times by these variants' times in the same context, which cancels what "
+            "slowed both down")
+      ->type_name("VARIANT,...");
   sub->add_flag("--separately", options->separately,
                 "Each interval has the confidence on its own, instead of all of them together");
   auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");
@@ -142,8 +136,10 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
                                  "--dataset", "--min-samples", "--max-samples", "--contexts", "--allocations",
                                  "--timeout", "--until-decided", "--save-baseline", "--force", "--baseline", "--out"})
           if (sub->count(name)) options->live_only.emplace_back(name);
-        if (options->until_decided && sub->count("--allocations"))
-          throw UsageError("--until-decided excludes --contexts");
+        for (const char* name : {"--contexts", "--allocations"})
+          if (options->until_decided && sub->count(name))
+            throw UsageError(
+                fmt::format("--until-decided chooses how many contexts there are, and so does {}; drop one", name));
         load_plugins(options->selection);
         options->what = with_variants_of_plugins(options->what, options->selection);
         return run(*options);

@@ -29,7 +29,7 @@ namespace reductio::cli {
 namespace {
 
 struct SimulateOptions {
-  std::vector<std::string> sources, arguments, folders, macros;  ///< arguments: the program's
+  std::vector<std::string> sources, arguments, folders, macros;
   std::string standard, orders = "forward,reverse,starve,random", sarif;
   std::uint64_t seed = 1;
   double timeout_s = 60;
@@ -97,6 +97,8 @@ class Simulation {
 
   int run() {
     run_all();
+    if (const std::string& why = runs_.front().cannot_start; !why.empty())
+      throw UsageError("cannot start '" + how_.arguments.front() + "': " + why);
     compare_outputs();
     for (const Run& r : runs_)
       for (const Finding& f : r.findings)
@@ -185,9 +187,15 @@ class Simulation {
       }
     return count == runs_.size() || f.kind == "output differs" ? "" : " [" + names + "]";
   }
+  std::string orders() const {
+    std::vector<std::string> names;
+    for (const Way& w : ways_)
+      if (names.empty() || names.back() != w.order_name) names.push_back(w.order_name);
+    return join(names, ", ");
+  }
   std::string summary() const {
-    const std::string runs = std::to_string(runs_.size()) + (runs_.size() == 1 ? " run" : " runs") + " (orders " +
-                             options_.orders + "; -O0 and -O1)";
+    const std::string runs = std::to_string(runs_.size()) + (runs_.size() == 1 ? " run" : " runs") + " (orders " + orders() +
+                             "; -O0 and -O1)";
     if (found_.empty()) return "no finding in " + runs;
     return std::to_string(found_.size()) + (found_.size() == 1 ? " finding in " : " findings in ") + runs;
   }
@@ -220,9 +228,10 @@ int run(const SimulateOptions& options) {
 
 }  // namespace
 
-Command add_simulate(CLI::App& app, const std::vector<std::string>& arguments) {
+Command add_simulate(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<SimulateOptions>();
-  options->arguments = arguments;
+  const auto dashes = std::find(command_line.begin(), command_line.end(), "--");
+  if (dashes != command_line.end()) options->arguments.assign(dashes + 1, command_line.end());
   CLI::App* sub = app.add_subcommand(
       "simulate", "Run a CUDA program without a GPU, and find its races, missing fences and accesses out of bounds");
   sub->add_option("sources", options->sources, "Its sources; behind a '--', its arguments")->type_name("FILE");
@@ -236,7 +245,7 @@ Command add_simulate(CLI::App& app, const std::vector<std::string>& arguments) {
                   "alone for a program that changes files (default: all)")
       ->type_name("LIST");
   sub->add_option("--seed", options->seed, "Of the orders starve and random (default: 1)")->type_name("N");
-  sub->add_flag("--keep-going", options->goes_on, "Go on after a finding: the launch ends, the next ones run");
+  sub->add_flag("--keep-going", options->goes_on, "Go on after a finding: after a race, in the kernel; after another, behind the launch");
   sub->add_option("--timeout", options->timeout_s, "Seconds that a run may take (default: 60)")->type_name("S");
   sub->add_flag("--json", options->as_json, "Print runs and findings as JSON, in place of the program's output");
   sub->add_option("--sarif", options->sarif, "Write the findings to this file, for pull requests")->type_name("FILE");

@@ -1,5 +1,6 @@
 #include "cli/simulate/run.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/program_file.h"
 #include "device/sim/runtime.h"
 
 namespace reductio::cli {
@@ -44,6 +46,9 @@ void send(const Finding& f) {
   }
 }
 
+/// A Finding's kind that is none.
+constexpr const char* cannot_start = "cannot start";
+
 /// The exit code of a process that its first finding has ended.
 constexpr int ended_by_finding = 2;
 
@@ -65,21 +70,34 @@ void on_patience_lost(int) {
                       options.goes_on});
   std::atexit([] { sim::end_program(); });  // behind the program's own handlers
   signal(SIGUSR2, on_patience_lost);
+  offer_symbols();
   void* const object = dlopen(way.object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object) {
-    std::fprintf(stderr, "reductio: %s\n", dlerror());
+    const char* const why = dlerror();
+    send({.kind = cannot_start, .message = why ? why : "unknown error"});
     _exit(1);
   }
   using Main = int(int, char**, char**);
   auto* const program = reinterpret_cast<Main*>(dlsym(object, "main"));
   if (!program) {
-    std::fprintf(stderr, "reductio: the program has no main()\n");
+    send({.kind = cannot_start, .message = "it has no main()"});
     _exit(1);
   }
   std::vector<char*> arguments;
   for (const std::string& a : options.arguments) arguments.push_back(strdup(a.c_str()));
   arguments.push_back(nullptr);
   std::exit(program(static_cast<int>(options.arguments.size()), arguments.data(), environ));
+}
+
+/// "/.../prog.so: undefined symbol: _Z1fv" in the words of its author.
+std::string readable_error(const std::string& why) {
+  const std::string undefined = "undefined symbol: ";
+  const auto at = why.find(undefined);
+  if (at == why.npos) return why;
+  const std::string name = why.substr(at + undefined.size());
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return std::string(status == 0 ? text.get() : name) + " is declared and nowhere defined; name the other sources, too";
 }
 
 }  // namespace
@@ -147,7 +165,8 @@ void Running::read_findings() {
     if (found.kind == "timeout")
       found.message = "simulated device: timeout after " + std::to_string(static_cast<int>(timeout_s_)) + " s: " +
                       found.message + "; --timeout gives it longer";
-    run_.findings.push_back(std::move(found));
+    if (found.kind == cannot_start) run_.cannot_start = readable_error(found.message);
+    else run_.findings.push_back(std::move(found));
   }
 }
 

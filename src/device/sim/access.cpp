@@ -186,7 +186,9 @@ void fail_shared(const Touch& t) {
 /// A read of an unwritten word. If an unordered write to it is under way, the fault is a race, which track_slowly()
 /// reports.
 void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
+  const std::size_t races = scheduler().races();
   if (reads) track_slowly(record, *reads, t);
+  if (scheduler().races() != races) return;
   if (t.memory)
     stop_last(
         FaultKind::unwritten, site_of(t.site),
@@ -203,9 +205,9 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
 }
 
 void fail_spinning() {
-  stop_here(FaultKind::endless_wait, {},
+  stop_here(FaultKind::endless_wait, last_access(),
             "has read the same word " + std::to_string(spin_limit) +
-                " times in a row; loops that wait for another thread must poll through load_acquire");
+                " times in a row; loops that wait for another thread must poll through load_acquire, or by an atomic as atomicAdd(p, 0)");
 }
 
 namespace {
@@ -255,19 +257,21 @@ bool of_two_sizes(const Accesses& atomic, const Touch& t) {
   return t.kind != Access::read && t.kind != Access::write && atomic.of_another_size != (t.size != word_bytes);
 }
 
-[[noreturn]] void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const Touch& t, const Moment& here,
+/// Ends the launch, or, where races are told as they come, returns.
+void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const Touch& t, const Moment& here,
                             std::uint64_t atomic_at = 0, const std::string& advice = {}) {
   const BlockState& b = *static_cast<const BlockState*>(running);
   std::string what = verb(t.kind) + " " + place_in_memory(t) + ", which ";
   if (of_another_launch(a, t)) {
     const bool same_stream = !scheduler().log().by_another_stream(a.serial);
-    stop_here(FaultKind::race, site_of(t.site),
-              what + "thread " + std::to_string(a.thread) + " of " +
-                  (same_stream ? "an earlier launch " : "a launch of another stream ") + did + in_brackets(a.site) +
-                  ", and nothing orders the two: " +
-                  (same_stream ? "a kernel between them has ended without wait_for_previous_kernel(), so that launch "
-                                 "may still run"
-                               : "the host had not waited for that launch when it enqueued this one"));
+    return scheduler().race(
+        site_of(t.site), site_of(a.site),
+        what + "thread " + std::to_string(a.thread) + " of " +
+            (same_stream ? "an earlier launch " : "a launch of another stream ") + did + in_brackets(a.site) +
+            ", and nothing orders the two: " +
+            (same_stream ? "a kernel between them has ended without wait_for_previous_kernel(), so that launch may "
+                           "still run"
+                         : "the host had not waited for that launch when it enqueued this one"));
   }
   if (a.serial != b.serial) {
     const std::string block = "block " + block_name(scheduler().block_of(a.serial));
@@ -292,7 +296,7 @@ bool of_two_sizes(const Accesses& atomic, const Touch& t) {
                                 : std::string(" (the block has passed no barrier yet)");
     if (of_two_sizes(a, t)) what += "; atomics of two sizes are none to each other: use one size";
   }
-  stop_here(FaultKind::race, site_of(t.site), what + advice);
+  scheduler().race(site_of(t.site), site_of(a.site), what + advice);
 }
 
 }  // namespace
@@ -315,7 +319,7 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     const Accesses& a = record->writes;
     const std::uint32_t lanes = unordered(a, t, here);
     if (!lanes) return;
-    if (t.kind != Access::write) fail_race(a, lanes, "wrote", t, here);
+    if (t.kind != Access::write) return fail_race(a, lanes, "wrote", t, here);
     // CUDA: of the lanes of a warp that write to one place by one instruction one is the last, which one is not said.
     if (unordered_store.pending) return;  // of another word of the same store
     unordered_store.pending = true;

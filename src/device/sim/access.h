@@ -100,8 +100,8 @@ void come_in_reach(const Touch&);
 void on_constant_load(const Memory&, std::uintptr_t at, std::size_t size, SiteCode);
 [[noreturn]] void fail_input(const Touch&);
 [[noreturn]] void fail_shared(const Touch&);
-/// `record` and `reads` are the word's.
-[[noreturn]] void fail_unwritten(Record* record, Accesses* reads, const Touch&);
+/// `record` and `reads` are the word's. Returns where it is a race of which a listener was told.
+void fail_unwritten(Record* record, Accesses* reads, const Touch&);
 [[noreturn]] void fail_spinning();
 /// The race check where the short way does not decide. `record` is null where nobody has written.
 void track_slowly(Record*, Accesses& reads, const Touch&);

@@ -1,7 +1,7 @@
 #pragma once
 /// What CUDA's two floats of 16 bits share: cuda/cuda_fp16.h and cuda/cuda_bf16.h have the names. Arithmetic is that of
 /// double, rounded once to nearest, ties to even. Functions of such numbers are friends: the compiler finds them by
-/// their arguments.
+/// their arguments, which they take by value, so that what is read is read at the line of the call.
 
 #include <bit>
 #include <cmath>
@@ -49,10 +49,11 @@ class HalfNumber {
     return x != x ? nan_bits : Float(x, style).bits;
   }
   static Self of(double x) { return Self::rounded(x); }
-  bool is_nan() const { return (bits_ & 0x7fff) > Float::infinity_bits; }
+  REDUCTIO_AS_CALLER bool is_nan() const { return (bits_ & 0x7fff) > Float::infinity_bits; }
   /// Within [0, 1]; 0 of NaN.
   static Self saturated(Self a) { return !(a.value() > 0) ? Self(0.0f) : a.value() > 1 ? Self(1.0f) : a; }
-  float value() const { return static_cast<float>(Float::of_bits(bits_)); }
+  static float value_of(unsigned short bits) { return static_cast<float>(Float::of_bits(bits)); }
+  REDUCTIO_AS_CALLER float value() const { return value_of(bits_); }
 
  public:
   HalfNumber() = default;
@@ -72,16 +73,16 @@ class HalfNumber {
   static constexpr Self of_bits(unsigned short bits) {
     return Self(Raw{bits});
   }
-  constexpr unsigned short bits() const { return bits_; }
+  REDUCTIO_AS_CALLER constexpr unsigned short bits() const { return bits_; }
 
   // What is volatile is read and written by its bits.
-  constexpr operator Raw() const { return {bits_}; }
-  operator Raw() const volatile { return {bits_}; }
-  void store(const Raw& raw) volatile { bits_ = raw.x; }
-  operator float() const { return value(); }
-  constexpr operator bool() const { return (bits_ & 0x7fff) != 0; }
+  REDUCTIO_AS_CALLER constexpr operator Raw() const { return {bits_}; }
+  REDUCTIO_AS_CALLER operator Raw() const volatile { return {bits_}; }
+  REDUCTIO_AS_CALLER void store(const Raw& raw) volatile { bits_ = raw.x; }
+  REDUCTIO_AS_CALLER operator float() const { return value(); }
+  REDUCTIO_AS_CALLER constexpr operator bool() const { return (bits_ & 0x7fff) != 0; }
 #define REDUCTIO_TO(T) \
-  operator T() const { return to_integer<T>(value()); }
+  REDUCTIO_AS_CALLER operator T() const { return to_integer<T>(value()); }
   REDUCTIO_TO(char)
   REDUCTIO_TO(signed char)
   REDUCTIO_TO(unsigned char)
@@ -96,33 +97,33 @@ class HalfNumber {
 #undef REDUCTIO_TO
 
   // Products, and sums but for what is far below the last digit, are exact in double.
-  friend Self operator+(const Self& a, const Self& b) { return of(double{a.value()} + double{b.value()}); }
-  friend Self operator-(const Self& a, const Self& b) { return of(double{a.value()} - double{b.value()}); }
-  friend Self operator*(const Self& a, const Self& b) { return of(double{a.value()} * double{b.value()}); }
-  friend Self operator/(const Self& a, const Self& b) { return of(double{a.value()} / double{b.value()}); }
+  friend Self operator+(Self a, Self b) { return of(double{a.value()} + double{b.value()}); }
+  friend Self operator-(Self a, Self b) { return of(double{a.value()} - double{b.value()}); }
+  friend Self operator*(Self a, Self b) { return of(double{a.value()} * double{b.value()}); }
+  friend Self operator/(Self a, Self b) { return of(double{a.value()} / double{b.value()}); }
   friend Self __hfma(Self a, Self b, Self c) {
     return of(sum_to_odd(double{a.value()} * double{b.value()}, double{c.value()}));
   }
-  friend Self operator+(const Self& a) { return a; }
-  friend Self operator-(const Self& a) {
+  friend Self operator+(Self a) { return a; }
+  friend Self operator-(Self a) {
     return of_bits(a.is_nan() ? nan_bits : static_cast<unsigned short>(a.bits_ ^ 0x8000));
   }
   friend Self __habs(Self a) { return a.is_nan() ? of_bits(nan_bits) : of_bits(a.bits_ & 0x7fff); }
 #define REDUCTIO_ASSIGNS(op, name)                                                 \
-  friend Self& operator op##=(Self& a, const Self& b) { return a = a op b; }       \
+  REDUCTIO_AS_CALLER friend Self& operator op##=(Self& a, Self b) { return a = a op b; }       \
   friend Self name(Self a, Self b) { return a op b; }
   REDUCTIO_ASSIGNS(+, __hadd)
   REDUCTIO_ASSIGNS(-, __hsub)
   REDUCTIO_ASSIGNS(*, __hmul)
   REDUCTIO_ASSIGNS(/, __hdiv)
 #undef REDUCTIO_ASSIGNS
-  friend Self& operator++(Self& a) { return a += Self(1.0f); }
-  friend Self& operator--(Self& a) { return a -= Self(1.0f); }
-  friend Self operator++(Self& a, int) {
+  REDUCTIO_AS_CALLER friend Self& operator++(Self& a) { return a += Self(1.0f); }
+  REDUCTIO_AS_CALLER friend Self& operator--(Self& a) { return a -= Self(1.0f); }
+  REDUCTIO_AS_CALLER friend Self operator++(Self& a, int) {
     const Self before = a;
     return ++a, before;
   }
-  friend Self operator--(Self& a, int) {
+  REDUCTIO_AS_CALLER friend Self operator--(Self& a, int) {
     const Self before = a;
     return --a, before;
   }
@@ -142,7 +143,7 @@ class HalfNumber {
 
   // An ordered comparison of a NaN is false, an unordered one (u) is true.
 #define REDUCTIO_COMPARES(op, name)                                                                             \
-  friend bool operator op(const Self& a, const Self& b) { return a.value() op b.value(); }                      \
+  friend bool operator op(Self a, Self b) { return a.value() op b.value(); }                      \
   friend bool name(Self a, Self b) { return !a.is_nan() && !b.is_nan() && a.value() op b.value(); }             \
   friend bool name##u(Self a, Self b) { return a.is_nan() || b.is_nan() || a.value() op b.value(); }
   REDUCTIO_COMPARES(==, __heq)
@@ -200,23 +201,23 @@ struct HalfPair {
   constexpr HalfPair(const Half& a, const Half& b) : x(a), y(b) {}
 
 #define REDUCTIO_ASSIGNS(op, name)                                                                           \
-  friend Self operator op(const Self& a, const Self& b) { return Self(a.x op b.x, a.y op b.y); }             \
-  friend Self& operator op##=(Self& a, const Self& b) { return a = a op b; }                                 \
+  friend Self operator op(Self a, Self b) { return Self(a.x op b.x, a.y op b.y); }             \
+  REDUCTIO_AS_CALLER friend Self& operator op##=(Self& a, Self b) { return a = a op b; }                                 \
   friend Self name(Self a, Self b) { return a op b; }
   REDUCTIO_ASSIGNS(+, __hadd2)
   REDUCTIO_ASSIGNS(-, __hsub2)
   REDUCTIO_ASSIGNS(*, __hmul2)
   REDUCTIO_ASSIGNS(/, __h2div)
 #undef REDUCTIO_ASSIGNS
-  friend Self operator+(const Self& a) { return a; }
-  friend Self operator-(const Self& a) { return Self(-a.x, -a.y); }
-  friend Self& operator++(Self& a) { return a += Self(1.0f, 1.0f); }
-  friend Self& operator--(Self& a) { return a -= Self(1.0f, 1.0f); }
-  friend Self operator++(Self& a, int) {
+  friend Self operator+(Self a) { return a; }
+  friend Self operator-(Self a) { return Self(-a.x, -a.y); }
+  REDUCTIO_AS_CALLER friend Self& operator++(Self& a) { return a += Self(1.0f, 1.0f); }
+  REDUCTIO_AS_CALLER friend Self& operator--(Self& a) { return a -= Self(1.0f, 1.0f); }
+  REDUCTIO_AS_CALLER friend Self operator++(Self& a, int) {
     const Self before = a;
     return ++a, before;
   }
-  friend Self operator--(Self& a, int) {
+  REDUCTIO_AS_CALLER friend Self operator--(Self& a, int) {
     const Self before = a;
     return --a, before;
   }
@@ -289,12 +290,12 @@ struct HalfPair {
   REDUCTIO_COMPARES(gtu)
   REDUCTIO_COMPARES(geu)
 #undef REDUCTIO_COMPARES
-  friend bool operator==(const Self& a, const Self& b) { return __hbeq2(a, b); }
-  friend bool operator!=(const Self& a, const Self& b) { return __hbneu2(a, b); }
-  friend bool operator<(const Self& a, const Self& b) { return __hblt2(a, b); }
-  friend bool operator<=(const Self& a, const Self& b) { return __hble2(a, b); }
-  friend bool operator>(const Self& a, const Self& b) { return __hbgt2(a, b); }
-  friend bool operator>=(const Self& a, const Self& b) { return __hbge2(a, b); }
+  friend bool operator==(Self a, Self b) { return __hbeq2(a, b); }
+  friend bool operator!=(Self a, Self b) { return __hbneu2(a, b); }
+  friend bool operator<(Self a, Self b) { return __hblt2(a, b); }
+  friend bool operator<=(Self a, Self b) { return __hble2(a, b); }
+  friend bool operator>(Self a, Self b) { return __hbgt2(a, b); }
+  friend bool operator>=(Self a, Self b) { return __hbge2(a, b); }
 
   friend float __low2float(Self a) { return a.x; }
   friend float __high2float(Self a) { return a.y; }

@@ -90,9 +90,10 @@ void check_launch(const Shape& s, const std::string& kernel) {
              ") is too old for: where the plan is prepared, require_capability(gpu, 90)");
     if (s.cluster == 0 || s.cluster > max_cluster)
       refuse("clusters of " + std::to_string(s.cluster) + " blocks; CUDA launches 1 to " + std::to_string(max_cluster));
-    if (s.blocks.x % s.cluster != 0)
+    if (const unsigned over = s.blocks.x % s.cluster; over != 0)
       refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is no multiple of its clusters' " +
-             std::to_string(s.cluster));
+             std::to_string(s.cluster) + "; round it up to " + std::to_string(s.blocks.x + s.cluster - over) +
+             (is_flat(s.blocks) ? "" : " in x"));
     if (resident_blocks(s) == 0)
       refuse("clusters of " + std::to_string(s.cluster) + " blocks of " + words(s.block, s.threads) +
              " threads, of which the device holds none");

@@ -72,7 +72,7 @@ cudaError_t error_of(FaultKind kind) {
 
 /// A fault of a copy, with its place.
 Fault placed(const Fault& f, Site site) {
-  if (f.line || !site.line) return f;
+  if (f.line || !site.line || !f.kernel.empty()) return f;
   const std::string text = f.what(), before = "simulated device: " + std::string(name(f.kind)) + ": ";
   return Fault(f.kind, f.kernel, f.block, f.threads, shown_path(site.file), site.line,
                text.starts_with(before) ? text.substr(before.size()) : text, site.column);
@@ -83,13 +83,21 @@ cudaError_t fail(cudaError_t error, Site site, const char* call, const std::stri
   return error;
 }
 
+}  // namespace
+
+void cuda::forbid_in_kernel(const char* name, Site site) {
+  if (running)
+    stop_here(FaultKind::contract, site,
+              std::string("a kernel calls ") + name +
+                  ": the runtime is the host's here, and launches of kernels' own (dynamic parallelism) are not simulated");
+}
+
+namespace {
+
 /// A call of the runtime. What `body` throws becomes CUDA's error; in a plug-in it goes on to whoever called that.
 template <class Body>
 cudaError_t call(const char* name, Site site, Body body) {
-  if (running)
-    stop_here(FaultKind::contract, site,
-              std::string("a kernel calls ") + name + ", which is the host's: launches and memory of a kernel's own "
-              "(dynamic parallelism) are not simulated");
+  forbid_in_kernel(name, site);
   const DeviceLock lock;
   Runtime& r = runtime();
   if (r.broken) return r.last = r.broken;
@@ -277,6 +285,7 @@ void wait_for(const Event& e) {
 
 void begin_program(ProgramEvents events) {
   const DeviceLock lock;
+  if (events.goes_on) scheduler().listen_to_races(events.found);
   runtime().program = std::move(events);
 }
 

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +80,12 @@ class Scheduler {
   [[noreturn]] void abandon();
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
   [[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
+
+  /// Two accesses race. Ends the launch; but where somebody listens, tells of the first between two places of the source
+  /// and returns.
+  void race(Site, Site other, const std::string& what);
+  std::size_t races() const { return races_; }
+  void listen_to_races(std::function<void(const Fault&)> listener) { race_listener_ = std::move(listener); }
 
   const std::string& kernel() const { return kernel_; }
   /// The running launch's block with this serial number.
@@ -170,6 +178,9 @@ class Scheduler {
   bool grid_barrier_divergent_ = false;
   std::uint64_t steps_ = 0, last_step_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
   bool cancelling_ = false, abandoned_ = false;
+  std::function<void(const Fault&)> race_listener_;
+  std::set<std::string> raced_;  ///< of which it was told
+  std::size_t races_ = 0;
   std::exception_ptr failure_, last_failure_;  ///< the latter only if no race is found
 
   // What runs.

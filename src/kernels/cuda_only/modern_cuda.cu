@@ -1,14 +1,11 @@
-/// modern_cuda: what modern.cu does with compute capability 9.0, by launches and PTX that nvcc alone takes.
+/// modern_cuda: what modern.cu does with compute capability 9.0, by PTX that nvcc alone takes.
 ///
-///   modern/cluster    blocks that run side by side read each other's shared memory
 ///   modern/bulk-copy  the GPU copies whole tiles into shared memory while the threads add up the tile before
 ///
-/// Each is a small step from modern/loads-in-flight. The launch is that of modern.cu: grid=auto is two blocks for each
+/// It is a small step from modern/loads-in-flight. The launch is that of modern.cu: grid=auto is two blocks for each
 /// SM, but no more than have something to do. The start and the end, head and tail, shuffles and the second launch, are
 /// those of modern.cu, and written there at leisure. They stand here again, in short: a header for both files would
 /// take out of modern.cu what its first lessons are about, and there each stands in the order in which it is learned.
-
-#include <cooperative_groups.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,15 +17,14 @@
 namespace reductio {
 namespace {
 using namespace device;
-namespace cg = cooperative_groups;
 
 constexpr unsigned warp = 32, full_warp = 0xffffffffu;
 constexpr unsigned most_threads = 1024;
-constexpr int capability = 90;  // what the kernels here need; for older GPUs they compile to nothing and are refused
+constexpr int capability = 90;  // what the kernel here needs; for older GPUs it compiles to nothing and is refused
 
 // ------------------------------------------------------------------------------------------------- as in modern.cu
 
-// Not used in code for older GPUs, whose kernels are empty.
+// Not used in code for older GPUs, whose kernel is empty.
 [[maybe_unused]] __device__ std::int64_t thread_of_grid() {
   return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
@@ -96,51 +92,6 @@ __device__ T sum_of_ends(const T* in, std::int64_t n, const Vectors<T>& vectors)
   if (thread < vectors.head) sum += in[thread];
   if (vectors.tail + thread < n) sum += in[vectors.tail + thread];
   return sum;
-}
-
-/// Four loads of 16 bytes under way.
-template <class T>
-__device__ T sum_of_vectors(const T* in, std::int64_t n) {
-  constexpr int loads = 4;
-  const Vectors<T> vectors = as_vectors(in, n);
-  const std::int64_t threads = threads_of_grid();
-  T sum = sum_of_ends(in, n, vectors);
-#pragma unroll 1
-  for (std::int64_t i = thread_of_grid(); i < vectors.whole; i += loads * threads) {
-    Vector<T> loaded[loads]{};
-#pragma unroll
-    for (int k = 0; k < loads; ++k)
-      if (i + k * threads < vectors.whole) loaded[k] = vectors.body[i + k * threads];
-#pragma unroll
-    for (int k = 0; k < loads; ++k) sum += sum_of_lanes(loaded[k]);
-  }
-  return sum;
-}
-
-// --------------------------------------------------------------------------------------------------------- cluster
-
-/// From loads-in-flight: the blocks of a cluster run at the same time, on SMs that lie together, and may read each
-/// other's shared memory ("distributed" shared memory). So a cluster adds up its blocks without a word in global
-/// memory, and the second launch has an eighth of the sums to add. Where one cluster takes the whole input, there is no
-/// second launch at all: up to 8 blocks, 2^14 floats in blocks of 512, are done in one launch that waits for nothing.
-/// Launch: whole clusters, whole warps. Result: partials[c] of every cluster c.
-template <class T>
-__global__ void __launch_bounds__(most_threads, 1) cluster(const T* in, T* partials, std::int64_t n) {
-#if __CUDA_ARCH__ >= 900
-  __shared__ T sum_of_this_block;
-  const cg::cluster_group blocks = cg::this_cluster();
-  const T sum = sum_of_block(sum_of_vectors(in, n));
-  if (threadIdx.x == 0) sum_of_this_block = sum;
-  // Each block's sum is stored before the first block reads it. And each block has begun: until then its shared memory
-  // is not there.
-  blocks.sync();
-  if (blocks.block_rank() == 0 && threadIdx.x < warp) {
-    const unsigned lane = threadIdx.x;
-    const T total = sum_of_warp(lane < blocks.num_blocks() ? *blocks.map_shared_rank(&sum_of_this_block, lane) : T(0));
-    if (lane == 0) partials[blockIdx.x / blocks.num_blocks()] = total;
-  }
-  blocks.sync();  // a block's shared memory goes away with it, so none leaves before the first block has read it
-#endif
 }
 
 // ------------------------------------------------------------------------------------------------------- bulk-copy
@@ -250,40 +201,6 @@ std::size_t chain(std::size_t vectors, std::size_t lanes, std::size_t sums, unsi
   return vectors + lanes + 2 + 5 + 5 + (sums > 1 ? ceil_div(sums, block) + 1 + 5 + 5 : 0);
 }
 
-std::unique_ptr<Plan> prepare_cluster(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  require_capability(gpu, capability);
-  return dispatch(p, [&]<class T>() {
-    constexpr std::size_t lanes = Vector<T>::lanes;
-    const unsigned blocks = s.count("cluster");
-    PlanInfo info = shape(p, s, gpu, s.count("block") * lanes);
-    const unsigned block = info.block_threads;
-    const std::size_t n = p.n, clusters = ceil_div(info.grid_blocks, blocks), grid = clusters * blocks;
-    const Buffer<T> partials(clusters);
-    info.grid_blocks = grid;
-    info.longest_chain =
-        chain(ceil_div(n, grid * block * lanes), lanes, clusters, block) + 5;  // and the cluster's tree
-    info.workspace_bytes = partials.bytes();
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      cudaLaunchAttribute size{};
-      size.id = cudaLaunchAttributeClusterDimension;
-      size.val.clusterDim = {blocks, 1, 1};
-      cudaLaunchConfig_t config{};
-      config.gridDim = dim3(static_cast<unsigned>(grid));
-      config.blockDim = dim3(block);
-      config.stream = native(stream);
-      config.attrs = &size;
-      config.numAttrs = 1;
-      T* const sums = clusters == 1 ? static_cast<T*>(out) : partials.ptr();
-      check_launch(
-          cudaLaunchKernelEx(&config, cluster<T>, static_cast<const T*>(in), sums, static_cast<std::int64_t>(n)),
-          "launch of clusters");
-      if (clusters > 1)
-        launch<second_launch<T>>({1, block, 0, stream}, partials.ptr(), static_cast<T*>(out),
-                                 static_cast<unsigned>(clusters));
-    });
-  });
-}
-
 std::unique_ptr<Plan> prepare_bulk_copy(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   require_capability(gpu, capability);
   return dispatch(p, [&]<class T>() {
@@ -303,35 +220,20 @@ std::unique_ptr<Plan> prepare_bulk_copy(const Problem& p, const Settings& s, con
   });
 }
 
-const Variant needs_hopper{.kind = VariantKind::ours,
+const Register registered({.id = "modern/bulk-copy",
+                           .title = "bulk asynchronous copies",
+                           .cites = "our own, from loads-in-flight",
+                           .kind = VariantKind::ours,
                            .own_experiment = "modern",
-                           .how = {.block = "warp shuffles", .grid = "second launch"},
+                           .how = {.thread = "tiles of 16 KB, two under way",
+                                   .block = "warp shuffles",
+                                   .grid = "second launch"},
                            .operations = {Operation::sum},
                            .types = {ElementType::f32, ElementType::f64, ElementType::i32},
                            .tunables = {Tunable::powers_of_two("block", warp, most_threads, 512),
-                                        Tunable::integer("grid", 1, 0x7ffffff8, {"auto", "1", "40"}, "auto")}};
-
-const Register registered[] = {
-    {[] {
-       Variant v = combined(
-           needs_hopper, {.id = "modern/cluster",
-                          .title = "thread-block cluster",
-                          .cites = "our own, from loads-in-flight",
-                          .how = {.thread = "grid stride by 16 bytes, four loads", .grid = "clusters, second launch"},
-                          .tunables = {Tunable::powers_of_two("cluster", 1, 8, 8)}});
-       v.cuda_only = "uses clusters with distributed shared memory";
-       return v;
-     }(),
-     prepare_cluster},
-    {[] {
-       Variant v = combined(needs_hopper, {.id = "modern/bulk-copy",
-                                           .title = "bulk asynchronous copies",
-                                           .cites = "our own, from loads-in-flight",
-                                           .how = {.thread = "tiles of 16 KB, two under way"}});
-       v.cuda_only = "uses cp.async.bulk and mbarrier";
-       return v;
-     }(),
-     prepare_bulk_copy}};
+                                        Tunable::integer("grid", 1, 0x7ffffff8, {"auto", "1", "40"}, "auto")},
+                           .cuda_only = "uses cp.async.bulk and mbarrier"},
+                          prepare_bulk_copy);
 
 }  // namespace
 }  // namespace reductio

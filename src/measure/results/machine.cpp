@@ -172,6 +172,19 @@ Machine describe_machine(const Backend& backend) {
   return m;
 }
 
+Json to_json(const BuildDescription& b) {
+  return {{"version", b.version},
+          {"git_revision", known(b.git_revision)},
+          {"git_dirty", b.git_dirty},
+          {"build_type", b.build_type},
+          {"cxx_compiler", b.cxx_compiler},
+          {"cxx_flags", b.cxx_flags},
+          {"cuda_compiler", known(b.cuda_compiler)},
+          {"cuda_flags", known(b.cuda_flags)},
+          {"cuda_architectures", known(b.cuda_architectures)},
+          {"cccl", known(b.cccl)}};
+}
+
 Json to_json(const Machine& m) {
   Json gpu;
   if (m.gpu) {
@@ -189,7 +202,8 @@ Json to_json(const Machine& m) {
            {"driver", g.driver},
            {"runtime", g.runtime}};
   }
-  const BuildDescription& b = build_description();
+  Json build = to_json(build_description());
+  build["binary"] = binary_hash();
   return {{"schema_version", schema_version},
           {"machine", m.name},
           {"device", name(m.device)},
@@ -201,18 +215,7 @@ Json to_json(const Machine& m) {
             {"last_level_cache_bytes", known_number(m.cpu.last_level_cache_bytes)}}},
           {"os", m.os},
           {"hostname", m.hostname},
-          {"build",
-           {{"version", b.version},
-            {"git_revision", known(b.git_revision)},
-            {"git_dirty", b.git_dirty},
-            {"build_type", b.build_type},
-            {"cxx_compiler", b.cxx_compiler},
-            {"cxx_flags", b.cxx_flags},
-            {"cuda_compiler", known(b.cuda_compiler)},
-            {"cuda_flags", known(b.cuda_flags)},
-            {"cuda_architectures", known(b.cuda_architectures)},
-            {"cccl", known(b.cccl)},
-            {"binary", binary_hash()}}}};
+          {"build", build}};
 }
 
 std::string catalog_csv() {

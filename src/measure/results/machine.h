@@ -98,6 +98,8 @@ GpuDescription describe_gpu();
 /// The machine as seen from an open device.
 Machine describe_machine(const Backend&);
 
+/// null: unknown, or no CUDA.
+nlohmann::ordered_json to_json(const BuildDescription&);
 /// machine.json without its runs.
 nlohmann::ordered_json to_json(const Machine&);
 

@@ -174,12 +174,12 @@ class SessionRun {
     if (report_.times_memory_stayed_busy)
       observer_.notice(
           fmt::format("in {} contexts the memory stayed slower than it had been: something else uses it, "
-                      "and these samples may be slow",
+                      "and these samples may be slow; end it, and measure again",
                       report_.times_memory_stayed_busy));
     if (const auto& cpu = report_.host_cpu; cpu && 20 * cpu->on_busy_cpu > cpu->samples)
       observer_.notice(fmt::format(
           "of {} samples by the host's clock {} were taken while no CPU was quiet: something else uses this "
-          "host, and times end to end may be long",
+          "host, and times end to end may be long; end it, and measure again",
           cpu->samples, cpu->on_busy_cpu));
   }
 

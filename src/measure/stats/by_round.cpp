@@ -71,7 +71,9 @@ Contexts contexts_of(std::span<const SeriesByRound> series) {
 CentreOfContexts centre_of_contexts(std::span<const SeriesByRound> series, std::span<const double> factors,
                                     double confidence) {
   const Contexts contexts = contexts_of(series);
-  if (contexts.means.empty()) throw UsageError("no context has samples of all that are to be compared");
+  if (contexts.means.empty())
+    throw UsageError(
+        "no context has samples of all that are to be compared; measure them together, with more --contexts");
   std::vector<double> sums;
   for (const auto& means : contexts.means)
     sums.push_back(std::inner_product(means.begin(), means.end(), factors.begin(), 0.0));

@@ -298,6 +298,36 @@ TEST_P(SimHalfAccesses, MisalignedPairsAreFound) {
   EXPECT_TRUE(says(added, "an atomic of 4 bytes at an address that is not aligned to them")) << added.what();
 }
 
+constexpr int first_use = __LINE__ + 3;
+template <int what>
+__global__ void beyond_by(half* p, half2* q, float* out) {
+  if (what == 0) out[0] = p[3] + p[0];
+  if (what == 1) out[0] = p[3];
+  if (what == 2) p[3] += p[0];
+  if (what == 3) out[0] = __half2float(p[3]);
+  if (what == 4) q[1] *= q[0];
+  if (what == 5) out[0] = __low2float(q[0] * q[1]);
+  if (what == 6) ++p[3];
+  if (what == 7) out[0] = p[3] < p[0];
+  if (what == 8) p[0] = __shfl_sync(~0u, p[3], 0);
+  if (what == 9) p[3] = __float2half(1);
+}
+
+template <int what>
+void is_beyond_at_its_line() {
+  const auto p = zeros<half>(3);
+  const auto q = zeros<half2>(1);
+  const Fault f = fault_of<beyond_by<what>>(1, 1, 0, p.ptr(), q.ptr(), Buffer<float>(1).ptr());
+  EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+  EXPECT_EQ(f.line, first_use + what) << f.what();
+}
+
+TEST_P(SimHalfAccesses, FaultsNameTheLineOfTheirUse) {
+  is_beyond_at_its_line<0>(), is_beyond_at_its_line<1>(), is_beyond_at_its_line<2>(), is_beyond_at_its_line<3>();
+  is_beyond_at_its_line<4>(), is_beyond_at_its_line<5>(), is_beyond_at_its_line<6>(), is_beyond_at_its_line<7>();
+  is_beyond_at_its_line<8>(), is_beyond_at_its_line<9>();
+}
+
 /// A lock of 16 bits, by whose holder a plain counter is counted up.
 __global__ void lock_of_16_bits(unsigned short* lock, unsigned* count) {
   if (threadIdx.x != 0) return;

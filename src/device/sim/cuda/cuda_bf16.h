@@ -13,8 +13,8 @@ struct __nv_bfloat16_raw {
 struct __nv_bfloat16 : HalfNumber<__nv_bfloat16, __nv_bfloat16_raw, 7> {
   using HalfNumber::HalfNumber;
   __nv_bfloat16() = default;
-  __nv_bfloat16& operator=(const __nv_bfloat16_raw& raw) { return store(raw), *this; }
-  void operator=(const __nv_bfloat16_raw& raw) volatile { store(raw); }
+  REDUCTIO_AS_CALLER __nv_bfloat16& operator=(const __nv_bfloat16_raw& raw) { return store(raw), *this; }
+  REDUCTIO_AS_CALLER void operator=(const __nv_bfloat16_raw& raw) volatile { store(raw); }
 };
 
 struct alignas(4) __nv_bfloat162_raw {

@@ -13,8 +13,8 @@ struct __half_raw {
 struct __half : HalfNumber<__half, __half_raw, 10> {
   using HalfNumber::HalfNumber;
   __half() = default;
-  __half& operator=(const __half_raw& raw) { return store(raw), *this; }
-  void operator=(const __half_raw& raw) volatile { store(raw); }
+  REDUCTIO_AS_CALLER __half& operator=(const __half_raw& raw) { return store(raw), *this; }
+  REDUCTIO_AS_CALLER void operator=(const __half_raw& raw) volatile { store(raw); }
 };
 
 struct alignas(4) __half2_raw {

@@ -1,2 +1,2 @@
 #pragma once
-#include "cuda_runtime.h"
+#include "device/sim/cuda/cuda_runtime.h"

@@ -30,9 +30,7 @@
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDA_ARCH__ 900
 #define __CUDACC_EXTENDED_LAMBDA__
-// By these a header tells that the runtime's are included: helper_cuda.h of NVIDIA's samples.
 #define __CUDA_RUNTIME_H__
-#define __CUDA_RUNTIME_API_H__
 #define __DRIVER_TYPES_H__
 #endif
 

@@ -1,2 +1,2 @@
 #pragma once
-#include "device/kernel.h"
+#include "device/sim/cuda/cuda_runtime.h"

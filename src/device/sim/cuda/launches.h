@@ -84,6 +84,7 @@ struct Launching {
 };
 template <class F>
 Launching<F> launching(const char* name, F f, Site site) {
+  forbid_in_kernel("<<<>>>", site);
   return {name, f, site};
 }
 

@@ -158,6 +158,8 @@ struct Launched {
   bool cooperative = false, overlaps = false;
 };
 cudaError_t launch(const Launched&, KernelCode, Site);
+/// Ends the launch that runs, if one does.
+void forbid_in_kernel(const char* call, Site);
 /// How many blocks an SM holds. Kernels take no registers here.
 cudaError_t blocks_per_sm(int* blocks, int block, std::size_t shared_bytes);
 /// How many blocks of `block` threads the whole device holds.

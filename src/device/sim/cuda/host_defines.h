@@ -1,0 +1,2 @@
+#pragma once
+#include "device/sim/cuda/cuda_runtime.h"
