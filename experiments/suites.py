@@ -48,7 +48,7 @@ from report.command_line import Parser, ResultsError, one_line, write_whole  # n
 PROJECT = Path(__file__).resolve().parents[1]
 COLUMNS = ["program", "input", "planted", "kind", "found", "line", "message", "seconds", "verdict", "reason", "orders",
            "suite", "revision"]
-LONGEST = 160  # characters of a message
+LONGEST = 100  # characters of a message
 
 # What a kind of finding is. The rest ("output differs", "timeout") proves no planted fault.
 MEMORY = {"out of bounds", "use after free", "misaligned", "read of unwritten memory", "crash"}
@@ -207,10 +207,11 @@ def call(command: list[str], patience: float) -> tuple[int, str, str, float]:
     return process.returncode, out, err, used() - before
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, own: str = "") -> str:
     """One line. Of a finding's message, what is behind the place: kind, kernel and line have columns of their own."""
     text = re.sub(r"^simulated device: .*?: (?=[a-z])", "", " ".join(text.split()))
-    text = re.sub(r"(?:/[^\s():]+)+/", "", text)  # files by their names alone
+    text = re.sub(r"(?:/[^\s():]+)+/", "", text)  # files by their names alone, the program's own not at all
+    text = text.replace(f"{own}:", "line ") if own else text
     return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
 
 
@@ -226,9 +227,11 @@ def what_was_found(case: Case, findings: list[dict], refusal: str) -> dict:
         verdict = "right" if of_planted else "missed"
     else:
         verdict = "false alarm" if findings else "right"
-    line = f"{Path(shown['file']).name}:{shown['line']}" if shown and shown["line"] else ""
+    own = case.files[0].name if len(case.files) == 1 else ""
+    file = Path(shown["file"]).name if shown else ""
+    line = str(shown["line"]) if file and file == own else f"{file}:{shown['line']}" if file else ""
     return {"kind": "; ".join(kinds), "found": len(places), "line": line,
-            "message": shortened(refusal or (shown or {}).get("message", "")), "verdict": verdict}
+            "message": shortened(refusal or (shown or {}).get("message", ""), own), "verdict": verdict}
 
 
 def reason(suite: str, row: dict) -> str:
@@ -252,7 +255,7 @@ def run_case(case: Case, reductio: str, orders: str, patience: float) -> tuple[d
         document = json.loads(out)
     except ValueError:
         lines = [line for line in err.replace(told + "/", "").splitlines() if line.strip()]
-        errors = [line for line in lines if re.search(r"\berror\b|^reductio", line)] or lines
+        errors = [re.sub("^reductio: ", "", line) for line in lines if re.search(r"\berror\b|^reductio", line)] or lines
         text = "timeout" if code == -9 else errors[0] if errors else f"exit code {code} and no message"
         return {**row, **what_was_found(case, [], text), "seconds": f"{seconds:.2f}"}, seconds
     found = what_was_found(case, document["findings"], "")
