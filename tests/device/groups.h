@@ -94,6 +94,21 @@ __device__ void in_parts(Checks& check, const cg::thread_block& block) {
   check(pair.rank == t / 4 * 4 + 1 && pair.weight == pair.rank / 2.0);
 }
 
+/// Two warps in one tile.
+__device__ void in_two_warps(Checks& check, cg::block_tile_memory<64>& memory, unsigned* s) {
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const cg::thread_block_tile<64> tile = cg::tiled_partition<64>(block);
+  const unsigned t = threadIdx.x;
+  check(tile.thread_rank() == t && tile.size() == 64 && tile.meta_group_rank() == 0 && tile.meta_group_size() == 1);
+  for (unsigned round = 1; round < 4; ++round) {
+    s[t] = round * t;
+    tile.sync();
+    check(s[63 - t] == round * (63 - t));
+    check(cg::reduce(tile, double(t) * round, cg::plus<double>()) == 63 * 32 * round);
+  }
+  check(cg::reduce(tile, int(t), cg::less<int>()) == 0);
+}
+
 /// Counts as whoever is here counts together, which is right whoever they are.
 __device__ unsigned counted(unsigned* count) {
   const cg::coalesced_group here = cg::coalesced_threads();
@@ -114,6 +129,9 @@ __global__ void groups(unsigned* wrong) {
   in_tiles<8>(check, block);
   in_tiles_of_tiles(check, block);
   in_parts(check, block);
+  block.sync();
+  __shared__ cg::block_tile_memory<64> memory;
+  in_two_warps(check, memory, s);
   __shared__ unsigned seen[65];
   unsigned* const count = seen + 64;
   seen[threadIdx.x] = 0;

@@ -1,11 +1,12 @@
 #pragma once
-/// CUDA's cooperative groups on the simulated device: the block, its cluster, the grid of a cooperative launch, tiles
-/// of at most a warp, their parts by a label, and coalesced threads; reductions and scans. Made of intrinsics.h, and
-/// checked as those are.
+/// CUDA's cooperative groups on the simulated device: the block, its cluster, the grid of a cooperative launch, tiles,
+/// their parts by a label, and coalesced threads; reductions and scans. Made of intrinsics.h, and checked as those are.
 
+#include <array>
 #include <bit>
 #include <functional>
 
+#include "device/sim/atomics.h"
 #include "device/sim/intrinsics.h"
 #include "device/sim/vectors.h"
 
@@ -13,8 +14,18 @@ namespace reductio::device {
 inline namespace on_sim {
 namespace cooperative_groups {
 
+/// Shared memory by which the warps of tiles of more than 32 threads wait for each other and combine values.
+struct TileMemory {
+  std::array<unsigned, 32> arrived;                     ///< warps at the barriers of a tile, of all times
+  std::array<std::array<std::uint64_t, 4>, 32> values;  ///< by warp
+};
+template <unsigned MaxBlockSize = 1024>
+struct block_tile_memory : TileMemory {};
+
 class thread_block {
  public:
+  TileMemory* memory = nullptr;
+
   static unsigned thread_rank() { return sim::thread_now; }
   static unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
   static unsigned size() { return num_threads(); }
@@ -25,6 +36,15 @@ class thread_block {
   static void sync(sim::Site site = sim::here()) { __syncthreads(site); }
 };
 inline thread_block this_thread_block() { return {}; }
+/// All threads of the block call it.
+template <unsigned Size>
+thread_block this_thread_block(block_tile_memory<Size>& memory, sim::Site site = sim::here()) {
+  if (sim::thread_now == 0) memory.arrived.fill(0);
+  __syncthreads(site);
+  thread_block block;
+  block.memory = &memory;
+  return block;
+}
 
 class grid_group {
  public:
@@ -79,7 +99,7 @@ V exchange(unsigned mask, const V& mine, unsigned source, sim::Site site) {
 /// `Size` threads of one warp, beside each other. Ballots, matches and lanes count within the tile.
 template <unsigned Size>
 class Tile {
-  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "tiles are of 1, 2, 4, 8, 16 or 32 threads");
+  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "a tile has a power of two of threads");
   static unsigned lane() { return sim::thread_now % 32; }
   static unsigned first() { return lane() / Size * Size; }
 
@@ -134,6 +154,7 @@ class thread_block_tile : public Tile<Size> {
   static unsigned meta_group_size() { return (Parent::size() + Size - 1) / Size; }
 };
 template <unsigned Size>
+  requires(Size <= 32)
 class thread_block_tile<Size, void> : public Tile<Size> {
  public:
   template <class Parent>
@@ -146,6 +167,7 @@ class thread_block_tile<Size, void> : public Tile<Size> {
   unsigned rank_, tiles_;
 };
 template <unsigned Size>
+  requires(Size <= 32)
 thread_block_tile<Size, thread_block> tiled_partition(const thread_block&) {
   return {};
 }
@@ -154,6 +176,7 @@ thread_block_tile<Size, thread_block_tile<Of, Parent>> tiled_partition(const thr
   static_assert(Size < Of, "a tile's tiles are smaller than it");
   return {};
 }
+
 /// Some lanes of a warp, known only when it runs. Ranks, ballots and matches count its lanes alone.
 class coalesced_group {
  public:
@@ -259,6 +282,65 @@ thread_group tiled_partition(const thread_block_tile<Size, Parent>& tile, unsign
   return tiled_partition(thread_group(tile), size, site);
 }
 
+/// Several warps, which wait and combine values by the memory that this_thread_block() was given.
+template <unsigned Size, class Parent>
+  requires(Size > 32)
+class thread_block_tile<Size, Parent> {
+  static_assert(Size <= 1024 && (Size & (Size - 1)) == 0, "a tile has a power of two of threads");
+  static constexpr unsigned warps = Size / 32;
+
+ public:
+  explicit thread_block_tile(TileMemory* memory) : memory_(memory) {}
+  template <class Other>
+  thread_block_tile(const thread_block_tile<Size, Other>& tile) : memory_(tile.memory()) {}
+  TileMemory* memory() const { return memory_; }
+  static unsigned thread_rank() { return sim::thread_now % Size; }
+  static constexpr unsigned num_threads() { return Size; }
+  static constexpr unsigned size() { return Size; }
+  static unsigned meta_group_rank() { return sim::thread_now / Size; }
+  static unsigned meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
+
+  /// Each warp's first lane publishes what its lanes did, and each lane acquires what the warps published.
+  void sync(sim::Site site = sim::here()) const {
+    unsigned* const arrived = &memory_->arrived[1024 / Size + meta_group_rank()];  // each size has its own
+    __syncwarp(~0u, site);
+    unsigned all = 0;
+    if (sim::thread_now % 32 == 0) {
+      __threadfence(site);
+      all = (atomicAdd(arrived, 1u, site) / warps + 1) * warps;
+    }
+    all = __shfl_sync(~0u, all, 0, 32, site);
+    while (static_cast<int>(load_acquire(arrived, site) - all) < 0) {
+    }
+  }
+  template <class V, class Op>
+  V reduce(V v, Op op, sim::Site site) const {
+    static_assert(sizeof(V) <= 32, "groups exchange values of up to 32 bytes");
+    const unsigned lane = sim::thread_now % 32, warp = sim::thread_now / 32, first = warp / warps * warps;
+    const auto of_warp = [this](unsigned w) { return reinterpret_cast<V*>(&memory_->values[w]); };
+    for (unsigned lanes = 16; lanes > 0; lanes /= 2) v = op(v, exchange(~0u, v, lane ^ lanes, site));
+    if (lane == 0) *of_warp(warp) = v;
+    sync(site);
+    V result = *of_warp(first);
+    for (unsigned w = first + 1; w < first + warps; ++w) result = op(result, *of_warp(w));
+    sync(site);
+    return result;
+  }
+
+ private:
+  TileMemory* memory_;
+};
+template <unsigned Size>
+  requires(Size > 32)
+thread_block_tile<Size, thread_block> tiled_partition(const thread_block& block, sim::Site site = sim::here()) {
+  if (!block.memory)
+    sim::stop_kernel(
+        "a tile of more than 32 threads is of a block made by this_thread_block(memory), with a block_tile_memory in "
+        "shared memory",
+        site);
+  return thread_block_tile<Size, thread_block>(block.memory);
+}
+
 /// The lanes of the group that bring the same label; all of its lanes must call it.
 template <class Group, class Label>
 coalesced_group labeled_partition(const Group& group, Label label, sim::Site site = sim::here()) {
@@ -317,6 +399,12 @@ V reduce(const coalesced_group& group, V v, Op op, sim::Site site = sim::here())
     if (rank + ranks < size) value = op(value, other);
   }
   return group.shfl(value, 0, site);
+}
+
+template <unsigned Size, class Parent, class V, class Op>
+  requires(Size > 32)
+V reduce(const thread_block_tile<Size, Parent>& tile, V v, Op op, sim::Site site = sim::here()) {
+  return tile.reduce(v, op, site);
 }
 
 /// Of a tile or coalesced threads: what those up to this one, or before it, make together. For the first there is none

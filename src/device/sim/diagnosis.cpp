@@ -37,6 +37,10 @@ void Scheduler::fail(std::exception_ptr e, bool is_race) {
 void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
   if (threads.empty()) threads.push_back(thread_now);
   if (cancelling_) throw Unwind{};  // a destructor accesses memory while its thread is unwound: its hook abandons it
+  // Where races are told as they come, other threads may still have one.
+  const bool of_memory = kind == FaultKind::out_of_bounds || kind == FaultKind::misaligned ||
+                         kind == FaultKind::use_after_free;
+  if (race_listener_ && of_memory) stop_last(kind, site, what);
   fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)), kind == FaultKind::race);
   go_on(&block_->thread[thread_now].context, Next{});
   throw Unwind{};

@@ -324,6 +324,10 @@ cudaError_t allocate_pitched(void** p, std::size_t* pitch, std::size_t width, st
   *pitch = (width + pitch_step - 1) / pitch_step * pitch_step;
   return allocate(p, *pitch * height, site);
 }
+cudaError_t cudaMalloc3D(cudaPitchedPtr* p, cudaExtent e, Site site) {
+  *p = {nullptr, 0, e.width, e.height};
+  return allocate_pitched(&p->ptr, &p->pitch, e.width, e.height * e.depth, site);
+}
 cudaError_t cudaHostRegister(void*, std::size_t, unsigned, Site site) {
   return call("cudaHostRegister", site, [&] {
     return fail(cudaErrorNotSupported, site, "cudaHostRegister",
@@ -612,6 +616,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t) { return cudaSuccess; }
+cudaError_t cudaThreadSetLimit(cudaLimit which, std::size_t value) { return cudaDeviceSetLimit(which, value); }
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit which) {
   *value = which == cudaLimitStackSize ? stack_bytes : std::size_t{8} << 20;
   return cudaSuccess;

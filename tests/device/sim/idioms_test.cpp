@@ -45,6 +45,21 @@ __global__ void part_of_a_tile(unsigned* out) {
   const auto tile = cooperative_groups::tiled_partition<8>(cooperative_groups::this_thread_block());
   if (threadIdx.x != 11) out[threadIdx.x] = cooperative_groups::reduce(tile, 1u, cooperative_groups::plus<unsigned>());
 }
+__global__ void a_large_tile_without_memory() {
+  cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block()).sync();
+}
+__global__ void a_tile_of_24() {
+  cooperative_groups::tiled_partition(cooperative_groups::this_thread_block(), 24).sync();
+}
+/// A tile's barrier, where the block's is needed.
+__global__ void beside_its_tile(unsigned* out) {
+  __shared__ cooperative_groups::block_tile_memory<128> memory;
+  __shared__ unsigned s[128];
+  const auto tile = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block(memory));
+  s[threadIdx.x] = 1;
+  tile.sync();
+  out[threadIdx.x] = s[127 - threadIdx.x];
+}
 __global__ void part_of_a_block() {
   if (threadIdx.x != 11) cooperative_groups::this_thread_block().sync();
 }
@@ -176,6 +191,16 @@ TEST_P(SimIdioms, FloatsOf16BitsAreWidened) {
               reinterpret_cast<const __nv_bfloat16*>(static_cast<const unsigned*>(wide_in.ptr())), out.ptr());
   const float tenth = 0x1.998p-4f;
   EXPECT_EQ(on_host(out), (std::vector<float>{1 + 1, -2 + 2, tenth + 256, tenth + 256}));
+}
+
+TEST_P(SimIdioms, LargeTilesWaitInMemoryAndForTheirOwnWarps) {
+  const Fault bare = fault_of<a_large_tile_without_memory>(1, 64, 0);
+  EXPECT_TRUE(says(bare, "of a block made by this_thread_block(memory)")) << bare.what();
+  const Fault odd = fault_of<a_tile_of_24>(1, 64, 0);
+  EXPECT_EQ(odd.kind, FaultKind::warp_mask) << odd.what();
+  const Buffer<unsigned> out(128);
+  const Fault race = fault_of<beside_its_tile>(1, 128, 0, out.ptr());
+  EXPECT_EQ(race.kind, FaultKind::race) << race.what();
 }
 
 __global__ void assumes_a_whole_group(unsigned* out) {

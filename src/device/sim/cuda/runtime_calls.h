@@ -26,6 +26,7 @@ template <class T>
 cudaError_t cudaMallocPitch(T** p, std::size_t* pitch, std::size_t width, std::size_t height, Site site = here()) {
   return allocate_pitched(reinterpret_cast<void**>(p), pitch, width, height, site);
 }
+cudaError_t cudaMalloc3D(cudaPitchedPtr*, cudaExtent, Site = here());
 template <class T>
 cudaError_t cudaMallocManaged(T** p, std::size_t bytes, unsigned = cudaMemAttachGlobal, Site site = here()) {
   return allocate_for_host(reinterpret_cast<void**>(p), bytes, site);
@@ -134,6 +135,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int device, Site = here());
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int device, Site = here());
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t);
+cudaError_t cudaThreadSetLimit(cudaLimit, std::size_t);
 cudaError_t cudaDeviceGetLimit(std::size_t*, cudaLimit);
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache);
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig);

@@ -211,6 +211,12 @@ struct cudaPitchedPtr {
   void* ptr;
   std::size_t pitch, xsize, ysize;
 };
+inline cudaExtent make_cudaExtent(std::size_t width, std::size_t height, std::size_t depth) {
+  return {width, height, depth};
+}
+inline cudaPitchedPtr make_cudaPitchedPtr(void* p, std::size_t pitch, std::size_t width, std::size_t height) {
+  return {p, pitch, width, height};
+}
 
 /// A launch's attributes, for cudaLaunchKernelEx().
 enum cudaLaunchAttributeID {
