@@ -23,7 +23,7 @@
 ///                __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...; __funnelshift_l, _r, _lc, _rc;
 ///                __byte_perm, __mulhi, __umulhi, __mul64hi, __mul24, __dp4a, __sad, __hadd ...; __float_as_uint and
 ///                its kin, __double2hiint, __double2loint, __hiloint2double; __fadd_rn, _rz, _ru, _rd, sub, mul, div,
-///                __fmaf, __frcp, __fsqrt, and of doubles __dadd_rn ..., __fma_rn; __float2int_rn, __int2float_rn and their kin
+///                __fmaf, __frcp, __fsqrt, and of doubles __dadd_rn ..., __fma_rn; __float2int_rn, __int2float_rn ...
 ///   clocks       clock, clock64; globaltimer(): nanoseconds of the GPU's one clock
 ///   vectors      char1 to char4, and of uchar, short, ushort, int, uint, long, ulong, longlong, ulonglong, float and
 ///                double, with make_float2 ...; dim3. __half and __nv_bfloat16 are in device/wide.h
