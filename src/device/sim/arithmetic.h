@@ -72,15 +72,11 @@ constexpr unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift)
 constexpr unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
   return shift < 32 ? __funnelshift_r(low, high, shift) : high;
 }
-/// Four of the eight bytes of `high` and `low`, by the lower three bits of each digit of `selector`; its fourth bit
-/// spreads the byte's sign.
+/// Four of the eight bytes of `high` and `low`, by the lower three bits of each digit of `selector`.
 constexpr unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
   const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
   unsigned result = 0;
-  for (int k = 0; k < 4; ++k) {
-    const unsigned digit = selector >> 4 * k, byte = static_cast<unsigned>(bytes >> 8 * (digit & 7)) & 0xff;
-    result |= (digit & 8 ? byte >> 7 ? 0xffu : 0 : byte) << 8 * k;
-  }
+  for (int k = 0; k < 4; ++k) result |= (static_cast<unsigned>(bytes >> 8 * (selector >> 4 * k & 7)) & 0xff) << 8 * k;
   return result;
 }
 /// The upper half of the product.

@@ -14,7 +14,7 @@ namespace {
 constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
 
 static_assert(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
-static_assert(__byte_perm(0x0000ff80, 0, 0x988c) == 0xffff'ff00u && __byte_perm(0x12345678, 0, 0x3333) == 0x12121212);
+static_assert(__byte_perm(0x0000ff80, 0, 0x9880) == 0xff808080 && __byte_perm(0x12345678, 0, 0x3333) == 0x12121212);
 static_assert(__mul24(-3, 5) == -15 && __mul24(0x01000002, 3) == 6 && __umul24(0xff000002, 0x01000003) == 6);
 static_assert(__mul64hi(-1, 1) == -1 && __umul64hi(~0ull, ~0ull) == ~0ull - 1);
 static_assert(__sad(-5, 3, 10) == 18 && __usad(3, 5, 1) == 3 && __sad(least, most, 1) == 0);

@@ -1,0 +1,323 @@
+"""simulate: programs of anybody's on the simulated device, what is found in them, and what is refused."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import call
+
+# What a launch may look like, and most of the runtime. The program checks for itself.
+FORMS = r"""
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <vector>
+#include "other.h"
+namespace cg = cooperative_groups;
+#define CHECK(x) do { cudaError_t e = (x); if (e != cudaSuccess) return printf("line %d: %s\n", __LINE__, cudaGetErrorName(e)), 1; } while (0)
+#define EXPECT(x) do { if (!(x)) return printf("line %d: %s\n", __LINE__, #x), 1; } while (0)
+#define LAUNCH(k, n, ...) k<<<(n), 64>>>(__VA_ARGS__)
+__constant__ int scale[2];
+__device__ int total;
+__managed__ int shown;
+namespace deep { template <class T, int more> __global__ void __launch_bounds__(64) put(T* p, T v) { p[blockIdx.x * 64 + threadIdx.x] = v + more; } }
+template <class T> __global__ void deduced(T* p, T v) { *p = v; }
+__global__ void plain(int* p, int v) { if (p && threadIdx.x == 0) p[blockIdx.x] = v; }
+__global__ void none() { if (threadIdx.x == 0 && blockIdx.x == 0) total = 5; }
+template <class F> __global__ void each(int n, F f) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) f(i); }
+struct Pair { float4 a; int b; };
+__global__ void by_value(Pair pair, float* out) { out[0] = pair.a.z + pair.b; }
+template <class T> __global__ void dynamic(T* out) { extern __shared__ __align__(16) unsigned char raw[]; T* s = reinterpret_cast<T*>(raw); s[threadIdx.x] = threadIdx.x; __syncthreads(); out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x]; }
+__global__ void plane(int* p) { int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y; p[y * 8 + x] = 10 * y + x; }
+__global__ void together(int* p) { p[blockIdx.x] = blockIdx.x; cg::this_grid().sync(); if (blockIdx.x == 0) { int sum = 0; for (int i = 0; i < 4; ++i) sum += p[i]; p[4] = sum; } }
+__global__ void heap(int* p) { int* a = (int*)malloc(8); a[1] = threadIdx.x; atomicAdd(p, a[1]); free(a); int* b = new int[2]; b[0] = 1; atomicAdd(p, b[0]); delete[] b; }
+__global__ void speak() { printf("thread %d\n", threadIdx.x); }
+__global__ void scaled(int* p) { p[0] = scale[1] * 2; shown = 7; }
+struct Owner { int* p; void run(int v) { plain<<<1, 32>>>(this->p, v); } };
+void host_work(void* p) { ++*(int*)p; }
+int main(int argc, char** argv) {
+  int *p, h[128] = {}, value = 0; float *f, g = 0;
+  CHECK(cudaMalloc(&p, 128 * sizeof(int))); CHECK(cudaMalloc((void**)&f, 64 * sizeof(float)));
+  CHECK(cudaMemset(p, 0, 128 * sizeof(int)));
+  deep::put<int, 3><<<2, 64>>>(p, 4);
+  CHECK(cudaMemcpy(h, p, sizeof h, cudaMemcpyDeviceToHost)); EXPECT(h[127] == 7);
+  ::deep::put<int, (2 > 1 ? 8 : 9)>
+      <<<dim3(2), dim3(64, 1, 1),
+         0, 0>>>(p,
+                 4);
+  CHECK(cudaMemcpy(h, p, 4, cudaMemcpyDefault)); EXPECT(h[0] == 12);
+  deduced<<<1, 1>>>(p, 21); LAUNCH(plain, 1, p + 1, 22); none<<<1, 1>>>();
+  plain<<<1, 1>>>(NULL, 3);
+  void (*kernels[])(int*, int) = {plain, plain}; kernels[1]<<<1, 1>>>(p + 2, 23); (argc > 99 ? kernels[0] : plain)<<<1, 1>>>(p + 3, 24);
+  Owner owner{p + 4}; owner.run(25);
+  each<<<1, 8>>>(3, [=] __device__(int i) { p[5 + i] = 26 + i; });
+  CHECK(cudaDeviceSynchronize()); CHECK(cudaMemcpy(h, p, sizeof h, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 8; ++i) EXPECT(h[i] == (i < 5 ? 21 + i : 21 + i));
+  by_value<<<1, 1>>>(Pair{make_float4(1, 2, 3, 4), 5}, f); CHECK(cudaMemcpy(&g, f, 4, cudaMemcpyDeviceToHost)); EXPECT(g == 8);
+  dynamic<float><<<1, 64, 64 * sizeof(float)>>>(f); dynamic<int><<<1, 32, 32 * sizeof(int)>>>(p);
+  CHECK(cudaMemcpy(h, p, 4, cudaMemcpyDeviceToHost)); EXPECT(h[0] == 31);
+  plane<<<dim3(2, 2), dim3(4, 2)>>>(p); CHECK(cudaMemcpy(h, p, sizeof h, cudaMemcpyDeviceToHost)); EXPECT(h[3 * 8 + 7] == 37);
+  void* arguments[] = {&p}; CHECK(cudaLaunchCooperativeKernel((void*)together, dim3(4), dim3(1), arguments));
+  CHECK(cudaMemcpy(&value, p + 4, 4, cudaMemcpyDeviceToHost)); EXPECT(value == 6);
+  int v = 9; void* two[] = {&p, &v}; CHECK(cudaLaunchKernel((const void*)plain, 2, 32, two, 0, nullptr));
+  cudaLaunchConfig_t config = {}; config.gridDim = 1; config.blockDim = 32; CHECK(cudaLaunchKernelEx(&config, plain, p + 2, 10));
+  CHECK(cudaMemcpy(h, p, 12, cudaMemcpyDeviceToHost)); EXPECT(h[1] == 9 && h[2] == 10);
+  int two_scales[] = {3, 4}; CHECK(cudaMemcpyToSymbol(scale, two_scales, sizeof two_scales)); scaled<<<1, 1>>>(p);
+  CHECK(cudaMemcpyFromSymbol(&value, total, sizeof value)); EXPECT(value == 5); EXPECT(shown == 7);
+  CHECK(cudaMemcpy(&value, p, 4, cudaMemcpyDeviceToHost)); EXPECT(value == 8);
+  cudaStream_t a, b; CHECK(cudaStreamCreate(&a)); CHECK(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
+  cudaEvent_t start, stop; CHECK(cudaEventCreate(&start)); CHECK(cudaEventCreate(&stop)); CHECK(cudaEventRecord(start, a));
+  CHECK(cudaMemsetAsync(p, 0, 4, a)); heap<<<1, 32, 0, a>>>(p); CHECK(cudaLaunchHostFunc(a, host_work, &h[9])); CHECK(cudaEventRecord(stop, a));
+  CHECK(cudaStreamWaitEvent(b, stop)); CHECK(cudaMemcpyAsync(&value, p, 4, cudaMemcpyDeviceToHost, b)); CHECK(cudaStreamSynchronize(b));
+  EXPECT(value == 31 * 16 + 32); float ms = 1; CHECK(cudaEventElapsedTime(&ms, start, stop)); EXPECT(ms == 0);
+  int* managed; CHECK(cudaMallocManaged(&managed, 64)); managed[0] = 3; plain<<<1, 1>>>(managed + 1, 4); CHECK(cudaDeviceSynchronize());
+  EXPECT(managed[0] + managed[1] == 7); CHECK(cudaFree(managed));
+  int rows[2][3] = {{1, 2, 3}, {4, 5, 6}}, back[2][2]; size_t pitch; int* pitched; CHECK(cudaMallocPitch(&pitched, &pitch, 12, 2));
+  CHECK(cudaMemcpy2D(pitched, pitch, rows, 12, 12, 2, cudaMemcpyHostToDevice)); CHECK(cudaMemcpy2D(back, 8, pitched, pitch, 8, 2, cudaMemcpyDeviceToHost));
+  EXPECT(back[1][1] == 5 && pitch >= 12);
+  plain<<<1, 2048>>>(p, 1); EXPECT(cudaPeekAtLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaErrorInvalidConfiguration);
+  EXPECT(cudaGetLastError() == cudaSuccess && cudaFree(h) == cudaErrorInvalidValue && cudaSetDevice(1) == cudaErrorInvalidDevice);
+  EXPECT(cudaMemcpy(p, h, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue); cudaGetLastError();
+  int blocks = 0, sms = 0; CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 1024, 0)); EXPECT(blocks == 2);
+  CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0)); cudaDeviceProp prop; CHECK(cudaGetDeviceProperties(&prop, 0)); EXPECT(prop.multiProcessorCount == sms);
+  EXPECT(of_other(p) == 41 && VALUE == 5);
+  speak<<<1, 3>>>(); CHECK(cudaDeviceSynchronize()); CHECK(cudaStreamDestroy(a)); CHECK(cudaFree(p));
+  printf("all is well, %s %s\n", argv[0], argv[1]);
+  return 7;
+}
+"""
+OTHER = r"""
+#include "other.h"
+__global__ void there(int* p) { *p = 41; }
+int of_other(int* p) { int h; there<<<1, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); return h; }
+"""
+
+# A fault for each number, in the line that names it.
+FAULTS = r"""
+#include <cstdio>
+__global__ void beyond(int* p) { p[threadIdx.x] = 1; }                       // fault 0
+__global__ void spin(volatile int* f) { while (*f == 0); }                   // fault 1
+__global__ void race(int* p) {
+  __shared__ int s[64];
+  s[threadIdx.x] = threadIdx.x; if (s[63 - threadIdx.x] == 99) *p = 1;       // fault 2
+}
+__global__ void nested(int* p) { beyond<<<1, 1>>>(p); }                      // fault 3
+__global__ void of_host(const int* h, int* p) { *p = *h; }                   // fault 4
+__global__ void twice(int* p) { int* a = (int*)malloc(8); free(a); *p = a[0]; }  // fault 5
+__global__ void misaligned(char* p) { *(int*)(p + 1) = 3; }                  // fault 6
+__global__ void unwritten(int* p) { if (p[0] == 5) p[1] = 2; }               // fault 7
+__global__ void fence(int* p, int* n) {
+  if (threadIdx.x) return;
+  p[blockIdx.x] = 1;                                                         // unfenced
+  if (atomicAdd(n, 1) == 1) p[2] = p[0] + p[1];                              // fault 8
+}
+__global__ void stop(int* p) { assert(p == nullptr); }                       // fault 9
+__global__ void never(int* p) { for (;;) if (*p == 77) *p = 3; }             // fault 10
+__global__ void bounds(int* p) { int a[4] = {}, i = *p + 4; a[i] = 1; *p = a[3]; }  // fault 11
+int main(int c, char** v) {
+  int k = atoi(v[1]), *p, *n, *h = new int[20]();
+  cudaMalloc(&p, 40); cudaMalloc(&n, 4); cudaMemset(n, 0, 4);
+  if (k != 7) cudaMemset(p, 0, 40);
+  if (k == 0) beyond<<<1, 32>>>(p);
+  if (k == 1) spin<<<1, 1>>>(p);
+  if (k == 2) race<<<1, 64>>>(p);
+  if (k == 3) nested<<<1, 1>>>(p);
+  if (k == 4) of_host<<<1, 1>>>(h, p);
+  if (k == 5) twice<<<1, 1>>>(p);
+  if (k == 6) misaligned<<<1, 1>>>((char*)p);
+  if (k == 7) unwritten<<<1, 1>>>(p);
+  if (k == 8) fence<<<2, 32>>>(p, n);
+  if (k == 9) stop<<<1, 1>>>(p);
+  if (k == 10) never<<<1, 1>>>(p);
+  if (k == 11) bounds<<<1, 1>>>(p);
+  if (k == 12) h[0] = *p;                                                    // fault 12
+  if (k == 13) cudaMemcpy(h, p, 80, cudaMemcpyDeviceToHost);                 // fault 13
+  if (k == 14) *(volatile int*)8 = 1;
+  if (k == 15) for (volatile int i = 0;; i = 1);
+  if (k == 16) { cudaFree(p); beyond<<<1, 1>>>(p); }
+  if (k == 17) { race<<<1, 64>>>(p); beyond<<<1, 32>>>(p); cudaDeviceSynchronize(); cudaMemset(p, 0, 4); }
+  printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    made = tmp_path_factory.mktemp("simulate")
+    (made / "include").mkdir()
+    (made / "include" / "other.h").write_text("#pragma once\nint of_other(int*);\n")
+    (made / "forms.cu").write_text(FORMS)
+    (made / "other.cu").write_text(OTHER)
+    (made / "faults.cu").write_text(FAULTS)
+    return made
+
+
+@pytest.fixture
+def simulate(folder):
+    return lambda *arguments, **options: call("simulate", *arguments, cwd=folder, XDG_CACHE_HOME=str(folder / "cache"), **options)
+
+
+def line_of(mark: str) -> int:
+    return next(i for i, line in enumerate(FAULTS.splitlines(), 1) if line.endswith(f"// {mark}"))
+
+
+def test_a_program_runs_as_on_a_gpu(simulate):
+    done = simulate("forms.cu", "other.cu", "-I", "include", "-D", "VALUE=5", "--", "one two")
+    assert done.code == 7, done.out + done.err
+    assert done.out.endswith("thread 0\nthread 1\nthread 2\nall is well, forms one two\n")
+    notes = done.err.splitlines()
+    assert notes[-1] == "reductio: no finding in 8 runs (orders forward, reverse, starve, random; -O0 and -O1)"
+    assert sum("elapsed times are 0" in note for note in notes) == 1
+    assert any(re.search(r"forms\.cu:\d+: the launch: cudaErrorInvalidConfiguration, blocks of 2048 threads", n) for n in notes)
+
+
+@pytest.mark.parametrize("number, kind, says", [
+    (0, "out of bounds", "writes element 10 of 10 elements of 4 bytes"),
+    (1, "endless wait", "has read the same word"),
+    (2, "race", "of shared array s, which thread"),
+    (3, "broken contract", "dynamic parallelism"),
+    (4, "out of bounds", "no memory of the device"),
+    (5, "use after free", "global memory that was released"),
+    (6, "misaligned", "not aligned to the 4 bytes"),
+    (7, "read of unwritten memory", "which nobody has written"),
+    (8, "race", "has passed no __threadfence()"),
+    (9, "stopped by the kernel", r"assert\(p == nullptr\) does not hold"),
+    (10, "endless wait|timeout", "has read the same word|kernel never, block 0, thread 0 is running, last at"),
+    (11, "out of bounds", "index 4 is outside the array"),
+    (12, "device code on the host", "host code reads device memory"),
+    (13, "out of bounds", "80 bytes asked for, 40 left"),
+    (14, "crash", "SIGSEGV"),
+    (15, "timeout", "timeout after 1 s: host code is running"),
+    (16, "use after free", "global memory that was released"),
+])
+def test_a_fault_is_one_line_with_its_place(simulate, number, kind, says):
+    orders = "forward" if number in (10, 15) else "forward,random"
+    done = simulate("faults.cu", "--json", "--orders", orders, "--timeout", "1" if number in (10, 15) else "60", "--", str(number))
+    assert done.code == 2, done.out + done.err
+    found = json.loads(done.out)["findings"]
+    assert re.fullmatch(kind, found[0]["kind"]) and re.search(says, found[0]["message"]), found
+    assert "\n" not in found[0]["message"]
+    # A race that is seen from its other side, in another order, is a finding of its own.
+    assert len(found) == 1 or {f["kind"] for f in found} == {"race"}, found
+    if f"// fault {number}\n" in FAULTS and number != 10:
+        assert (found[0]["file"], found[0]["line"]) == ("faults.cu", line_of(f"fault {number}")), found
+
+
+def test_going_on_finds_what_comes_after(simulate):
+    first = simulate("faults.cu", "--orders", "forward", "--", "17")
+    assert first.code == 2 and first.out == "" and "1 finding in" in first.err
+    all_of_it = simulate("faults.cu", "--orders", "forward", "--keep-going", "--json", "--", "17")
+    kinds = [f["kind"] for f in json.loads(all_of_it.out)["findings"]]
+    assert "race" in kinds and "out of bounds" in kinds
+    assert json.loads(all_of_it.out)["output"] == "cudaSuccess\n"
+
+
+def test_findings_are_written_for_pull_requests(simulate, folder):
+    simulate("faults.cu", "--orders", "forward", "--sarif", "found.sarif", "--", "0")
+    run = json.loads((folder / "found.sarif").read_text())["runs"][0]
+    assert run["results"][0]["ruleId"] == "out-of-bounds"
+    where = run["results"][0]["locations"][0]["physicalLocation"]
+    assert where["artifactLocation"]["uri"] == "faults.cu" and where["region"]["startLine"] == line_of("fault 0")
+
+
+ORDERS = r"""
+#include <cstdio>
+#include <ctime>
+__global__ void first(int* p) { atomicCAS(p, 0, int(blockIdx.x) + 1); }
+__global__ void add(float* p) { atomicAdd(p, 1.0f / (3 + blockIdx.x)); }
+int main(int, char** v) {
+  int *p, h; float *f, g; cudaMalloc(&p, 4); cudaMalloc(&f, 4); cudaMemset(p, 0, 4); cudaMemset(f, 0, 4);
+  if (v[1][0] == 'o') { first<<<8, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); printf("first: %d\n", h); }
+  if (v[1][0] == 'r') { add<<<99, 1>>>(f); cudaMemcpy(&g, f, 4, cudaMemcpyDeviceToHost); printf("sum: %.9g\n", g); }
+  if (v[1][0] == 't') { timespec t; clock_gettime(CLOCK_MONOTONIC, &t); printf("%ld ns\n", t.tv_nsec); }
+}
+"""
+
+
+@pytest.mark.parametrize("what, differs", [("order", True), ("rounding", False), ("time", False)])
+def test_output_that_depends_on_the_order_is_a_finding(simulate, folder, what, differs):
+    (folder / "orders.cu").write_text(ORDERS)
+    done = simulate("orders.cu", "--", what)
+    assert done.code == (2 if differs else 0), done.err
+    if differs:
+        assert "output differs: it prints 'first: 8' where the order of blocks and threads is 'reverse'" in done.err
+
+
+@pytest.mark.parametrize("text, says", [
+    ("int main() { int x = y; }", "prog.cu:1:22: error: use of undeclared identifier 'y'"),
+    ("#include <cuda.h>\nint main() { cudaFoo(3); }", "prog.cu:2:14: error: use of undeclared identifier 'cudaFoo'"),
+    ("#include <cub/cub.cuh>\nint main() {}", "prog.cu:1: <cub/cub.cuh> is not simulated"),
+    ("#include <cstdio>\n#include <mma.h>\nint main() {}", "prog.cu:2: <mma.h> is not simulated"),
+    ('__device__ int f() { int l;\nasm volatile("mov.u32 %0, %%laneid;" : "=r"(l)); return l; }\nint main() {}',
+     'prog.cu:2: inline PTX is not simulated: "mov.u32 %0, %%laneid;"'),
+    ("int main() {\n#ifdef X\n  asm(\"bar.sync 0;\");\n#endif\n}", None),
+    ('int main() { asm volatile("nop"); }', None),
+    ("template <class T> void f(T) {}\nint main() { f(3);\ntex1Dfetch(0, 3); }", "prog.cu:3: tex1Dfetch: textures and surfaces are not"),
+    ("void f();\nint main() { f(); }", "cannot start 'prog': f() is declared and nowhere defined"),
+    ("int f() { return 3; }", "cannot start 'prog': it has no main()"),
+    ("__global__ void k() {}\nint main() { k<<<1>>>(); }", "prog.cu:2:"),
+])
+def test_what_does_not_compile_is_told_by_its_line(simulate, folder, text, says):
+    (folder / "prog.cu").write_text(text + "\n")
+    done = simulate("prog.cu", "--orders", "forward")
+    if says is None:
+        assert done.code == 0, done.err
+        return
+    assert done.code == 1 and says in done.err, done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ((), "name the program's source"),
+    (("nowhere.cu",), "cannot compile 'nowhere.cu': there is no such file"),
+    (("faults.cu", "0"), "'0' is no source"),
+    (("faults.cu", "--orders", "sideways"), "unknown order 'sideways'"),
+    (("faults.cu", "--timeout", "0"), "--timeout takes"),
+    (("faults.cu", "--sarif", "no/where.sarif"), "no/where.sarif"),
+])
+def test_bad_usage_is_one_line(simulate, arguments, says):
+    done = simulate(*arguments)
+    assert done.code == 1 and says in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_without_clang_the_package_is_named(simulate):
+    done = simulate("faults.cu", REDUCTIO_CLANG="/no/clang++")
+    assert done.code == 1 and done.err == "reductio: $REDUCTIO_CLANG is '/no/clang++', which is no program\n"
+
+
+PLUGIN = r"""
+#include <reductio/plugin.h>
+__global__ void add(const float* in, size_t n, float* out) {
+  __shared__ float s[256];
+  unsigned t = threadIdx.x;
+  float v = 0;
+  for (size_t i = blockIdx.x * 256 + t; i < n; i += gridDim.x * 256) v += in[i];
+  s[t] = v;
+  __syncthreads();
+  for (unsigned k = 128; k > 0; k /= 2) {
+    if (t < k) s[t] += s[t + k];
+    BARRIER;
+  }
+  if (t == 0) atomicAdd(out, s[0]);
+}
+static void my_sum(const float* in, size_t n, float* out, void* workspace, cudaStream_t stream) {
+  cudaMemsetAsync(out, 0, sizeof(float), stream);
+  add<<<8, 256, 0, stream>>>(in, n, out);
+}
+REDUCTIO_SUM_F32("mine/sum", my_sum)
+"""
+
+
+def test_a_plugin_runs_on_the_simulated_device(folder):
+    (folder / "mine.cu").write_text(PLUGIN.replace("BARRIER", "__syncthreads()"))
+    (folder / "bad.cu").write_text(PLUGIN.replace("BARRIER", ""))
+
+    def verify(file):
+        return call("verify", file, "--device", "sim", "--tier", "quick", cwd=folder, XDG_CACHE_HOME=str(folder / "cache"))
+    good = verify("./mine.cu")
+    assert good.code == 0, good.out + good.err
+    assert re.search(r"ok +sim +mine/sum +\d+ passed", good.out) and re.search(r"ok +sim +mine/sum@O0 +\d+ passed", good.out)
+    bad = verify("./bad.cu")
+    assert bad.code == 2
+    assert "simulated device: race in kernel add, block" in bad.out and "bad.cu:11:" in bad.out
