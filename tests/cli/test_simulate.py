@@ -115,6 +115,7 @@ __global__ void fence(int* p, int* n) {
 __global__ void stop(int* p) { assert(p == nullptr); }                       // fault 9
 __global__ void never(int* p) { for (;;) if (*p == 77) *p = 3; }             // fault 10
 __global__ void bounds(int* p) { int a[4] = {}, i = *p + 4; a[i] = 1; *p = a[3]; }  // fault 11
+__global__ void both(int* p) { if (threadIdx.x == 0) p[10] = 1; p[1] = threadIdx.x; }
 int main(int c, char** v) {
   int k = atoi(v[1]), *p, *n, *h = new int[20]();
   cudaMalloc(&p, 40); cudaMalloc(&n, 4); cudaMemset(n, 0, 4);
@@ -137,6 +138,7 @@ int main(int c, char** v) {
   if (k == 15) for (volatile int i = 0;; i = 1);
   if (k == 16) { cudaFree(p); beyond<<<1, 1>>>(p); }
   if (k == 17) { race<<<1, 64>>>(p); beyond<<<1, 32>>>(p); cudaDeviceSynchronize(); cudaMemset(p, 0, 4); }
+  if (k == 18) both<<<1, 32>>>(p);
   printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }
 """
@@ -211,6 +213,10 @@ def test_going_on_finds_what_comes_after(simulate):
     kinds = [f["kind"] for f in json.loads(all_of_it.out)["findings"]]
     assert "race" in kinds and "out of bounds" in kinds
     assert json.loads(all_of_it.out)["output"] == "cudaSuccess\n"
+    # One thread leaves its array, the others race: without --keep-going the launch ends before.
+    for options, expected in ((["--keep-going"], {"out of bounds", "race"}), ([], {"out of bounds"})):
+        both = simulate("faults.cu", "--orders", "forward", *options, "--json", "--", "18")
+        assert {f["kind"] for f in json.loads(both.out)["findings"]} == expected
 
 
 def test_findings_are_written_for_pull_requests(simulate, folder):
