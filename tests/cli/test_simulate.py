@@ -115,6 +115,8 @@ __global__ void fence(int* p, int* n) {
 __global__ void stop(int* p) { assert(p == nullptr); }                       // fault 9
 __global__ void never(int* p) { for (;;) if (*p == 77) *p = 3; }             // fault 10
 __global__ void bounds(int* p) { int a[4] = {}, i = *p + 4; a[i] = 1; *p = a[3]; }  // fault 11
+__global__ void both(int* p) { if (threadIdx.x == 0) p[10] = 1; p[1] = threadIdx.x; }
+__global__ void lanes(int* p) { p[threadIdx.x] = __shfl_down_sync(~0u, 5, 8); }  // fault 19
 int main(int c, char** v) {
   int k = atoi(v[1]), *p, *n, *h = new int[20]();
   cudaMalloc(&p, 40); cudaMalloc(&n, 4); cudaMemset(n, 0, 4);
@@ -137,6 +139,8 @@ int main(int c, char** v) {
   if (k == 15) for (volatile int i = 0;; i = 1);
   if (k == 16) { cudaFree(p); beyond<<<1, 1>>>(p); }
   if (k == 17) { race<<<1, 64>>>(p); beyond<<<1, 32>>>(p); cudaDeviceSynchronize(); cudaMemset(p, 0, 4); }
+  if (k == 18) both<<<1, 64>>>(p);
+  if (k == 19) lanes<<<1, 4>>>(p);
   printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }
 """
@@ -211,6 +215,16 @@ def test_going_on_finds_what_comes_after(simulate):
     kinds = [f["kind"] for f in json.loads(all_of_it.out)["findings"]]
     assert "race" in kinds and "out of bounds" in kinds
     assert json.loads(all_of_it.out)["output"] == "cudaSuccess\n"
+    # One thread leaves its array, the others race: without --keep-going the launch ends before.
+    for options, expected in ((["--keep-going"], {"out of bounds", "race"}), ([], {"out of bounds"})):
+        both = simulate("faults.cu", "--orders", "forward", *options, "--json", "--", "18")
+        assert {f["kind"] for f in json.loads(both.out)["findings"]} == expected
+
+
+def test_a_shuffle_from_a_lane_that_is_not_there_is_noted(simulate):
+    done = simulate("faults.cu", "--orders", "forward", "--", "19")
+    note = f"in kernel lanes the shuffle at faults.cu:{line_of('fault 19')}"
+    assert done.code == 0 and sum(note in line and "lane 8 is not in the block" in line for line in done.err.splitlines()) == 1
 
 
 def test_findings_are_written_for_pull_requests(simulate, folder):

@@ -179,3 +179,35 @@ def test_a_refusal_is_one_line(tmp_path, change, told):
     change(tmp_path)
     done, _ = call(tmp_path, "indigo")
     assert done.returncode == 1 and told in done.stderr and done.stderr.count("\n") == 1
+
+
+def rows_of(suite: str) -> list[dict]:
+    with (TABLES / f"{suite}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_indigos_faults_are_found_as_the_page_says():
+    rows = rows_of("indigo")
+    races = {r["program"] for r in rows if set(r["planted"].split()) - {"bounds"}}
+    bounds = {r["program"] for r in rows if r["planted"] == "bounds"}
+    clean = {r["program"] for r in rows if not r["planted"]}
+    assert (len(races), len(bounds), len(clean)) == (346, 64, 180) and len(rows) == 6 * 590
+    found = Counter(r["input"] for r in rows if r["program"] in races and "race" in r["kind"].split("; "))
+    large = {"DAG_100n_200e", "DAG_200n_400e", "counterDAG_200n_1000e", "power_law_200n_1000e"}
+    assert {found[graph] for graph in large} == {346}
+    assert found["DAG_5n_5e"] >= 182 and found["counterDAG_5n_5e"] >= 295  # HiRace's, by its paper
+    assert not [r for r in rows if r["program"] in clean and (r["kind"] or r["verdict"] != "right")]
+    assert sum(r["program"] in bounds and r["kind"] == "out of bounds" for r in rows
+               if r["input"] == "power_law_200n_1000e") == 64
+    page = (SOURCE / "docs" / "simulating.md").read_text()
+    assert f"{found['DAG_5n_5e']} and {found['counterDAG_5n_5e']} of the races" in page
+
+
+@pytest.mark.parametrize("suite, cases", [("barracuda", 241), ("samples", 28)])
+def test_what_differs_from_a_suites_word_has_a_reason(suite, cases):
+    rows = rows_of(suite)
+    assert len(rows) == cases and {r["verdict"] for r in rows} <= {"right", "missed", "false alarm", "refused"}
+    assert not [r for r in rows if (r["verdict"] == "right") != (r["reason"] == "")]
+    counts = Counter(r["verdict"] for r in rows)
+    page = (SOURCE / "docs" / "simulating.md").read_text()
+    assert f"{counts['right']} of {cases} " in page

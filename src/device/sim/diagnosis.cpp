@@ -63,7 +63,10 @@ void need_capability(int capability, const char* instruction, Site site) {
 
 /// The thread waits for ever, and so does what waits for it: fail_stuck() comes to it.
 void Scheduler::stop_last(FaultKind kind, Site site, const std::string& what) {
-  if (!last_failure_) last_failure_ = std::make_exception_ptr(fault(kind, block_->index, site, {thread_now}, what));
+  if (!last_failure_) {
+    last_failure_ = std::make_exception_ptr(fault(kind, block_->index, site, {thread_now}, what));
+    last_is_unwritten_ = kind == FaultKind::unwritten;
+  }
   for (;;) suspend();
 }
 

@@ -301,6 +301,8 @@ void end_program() {
     synchronize_all();
     return cudaSuccess;
   });
+  if (const std::string undefined = scheduler().undefined_shuffles(); runtime().program && !undefined.empty())
+    note({}, "", undefined + "; what depends on it is left to chance");
 }
 
 // ---- the calls ----

@@ -10,7 +10,8 @@ namespace reductio::sim {
 
 struct ProgramEvents {
   std::function<void(const Fault&)> found;  ///< may end the process
-  /// A kernel goes on after a race, and after another fault the device is as before; else every call fails, as CUDA's.
+  /// A kernel goes on after a race, and its other threads do after an access out of bounds; after another fault the
+  /// device is as before. Else every call fails, as CUDA's.
   bool goes_on = false;
 };
 /// The process is going to run a program's main(). Faults are told, and not thrown: a call of the runtime returns

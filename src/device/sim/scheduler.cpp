@@ -387,8 +387,8 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   runs_launch = false;
   kernel_.clear();
   code_ = {};
-  // Of a launch whose races were told nobody needs what came of them.
-  if (failure_ && failure_ == last_failure_ && races_ != races_before) failure_ = nullptr;
+  // Of a launch whose races were told nobody needs the reads that came too early for their writes.
+  if (last_is_unwritten_ && failure_ && failure_ == last_failure_ && races_ != races_before) failure_ = nullptr;
   last_failure_ = nullptr;
   flush_device_output();
   if (!failure_) return;

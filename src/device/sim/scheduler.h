@@ -182,6 +182,7 @@ class Scheduler {
   std::set<std::string> raced_;  ///< of which it was told
   std::size_t races_ = 0;
   std::exception_ptr failure_, last_failure_;  ///< the latter only if no race is found
+  bool last_is_unwritten_ = false;             ///< last_failure_; a race may be why
 
   // What runs.
   BlockState* block_ = nullptr;

@@ -39,6 +39,9 @@ T* map_array(std::size_t count) {
   return static_cast<T*>(p);
 }
 
+/// No address near a block's shared memory is anything else, such as a constant of the program's, which may be read.
+constexpr std::size_t around_shared = std::size_t{1} << 16;
+
 std::string name_of(const SharedVariable* variable) {
   for (const Tables& t : tables())
     for (const NamedArray& array : t.arrays)
@@ -49,12 +52,15 @@ std::string name_of(const SharedVariable* variable) {
 }  // namespace
 
 BlockState::BlockState() {
-  shared = map_array<std::byte>(shared_span);
+  std::byte* const all = map_array<std::byte>(around_shared + shared_span + around_shared);
+  shared = all + around_shared;
+  mprotect(all, around_shared, PROT_NONE);
+  mprotect(shared + shared_span, around_shared, PROT_NONE);
   shared_records = map_array<Record>(shared_words);
   shared_reads = map_array<Accesses>(shared_words);
 }
 BlockState::~BlockState() {
-  munmap(shared, shared_span);
+  munmap(shared - around_shared, around_shared + shared_span + around_shared);
   munmap(shared_records, shared_words * sizeof(Record));
   munmap(shared_reads, shared_words * sizeof(Accesses));
 }

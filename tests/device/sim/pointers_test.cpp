@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -367,6 +369,32 @@ TEST_P(SimPointers, PointersThatAreNone) {
   expect_all(out.ptr() - 1, FaultKind::out_of_bounds, "4 bytes before the start of an allocation of 16 bytes");
   expect_all(out.ptr() + 4096 / 4, FaultKind::out_of_bounds,
              std::to_string(4096 - 16) + " bytes behind the end of an allocation of 16 bytes");
+}
+
+__global__ void tells_where_its_shared_is(const void** out) {
+  __shared__ unsigned s[4];
+  if (threadIdx.x == 0) out[0] = s;
+}
+/// "---p" of the memory that holds this address; empty where nothing is mapped.
+std::string permissions_at(std::uintptr_t at) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::string permissions;
+    std::istringstream(line) >> std::hex >> begin >> dash >> end >> permissions;
+    if (at >= begin && at < end) return permissions;
+  }
+  return "";
+}
+/// Else it could be a constant of the program's, which a kernel may read.
+TEST(SimAccesses, NothingLiesNearABlocksSharedMemory) {
+  const Buffer<const void*> out(1);
+  run<tells_where_its_shared_is>(1, 32, 0, out.ptr());
+  const auto at = reinterpret_cast<std::uintptr_t>(on_host(out)[0]);
+  EXPECT_EQ(permissions_at(at), "rw-p");
+  EXPECT_EQ(permissions_at(at - sim::first_shared - 60'000), "---p");
+  EXPECT_EQ(permissions_at(at + sim::shared_span), "---p");
 }
 
 TEST_P(SimPointers, PointersInAStructThatAreNone) {
