@@ -10,7 +10,7 @@
 /// Mistakes: id | what shows it | the runs that do, behind `reductio simulate levels.cu` | what is wrong
 ///   levels/no-bounds-check   | out of bounds | -- reduce0 1000 | each thread loads an element, whatever n is
 ///   levels/fixed-tree        | out of bounds | -- global-stride 16384 256 | the tree is for 1024 threads in any block
-///   levels/fixed-granularity | wrong result | -- global-stride 1100000 1024 1 | a thread loads at most 1024 elements
+///   levels/fixed-granularity | wrong result | --orders forward -- global-stride 1100000 1024 1 | loads stop at 1024
 ///   levels/not-zeroed        | read of unwritten memory | -- local-stride | the result on the device is never zeroed
 ///   levels/undivided-grid    | nothing: timing | - | the grid is not divided by the granularity: a thread loads once
 ///   levels/local-is-global   | nothing: the sum is right | - | local stride has global stride's loop

@@ -2,14 +2,14 @@
 ///
 /// Document: `multiblock`. It prints two programs. Kept: 24 blocks of 1024 threads, the grid-stride loop, the tree, the
 /// guard of the last block with its fence, the kernel's own `grid_size`, the memset of the counter.
-/// Ours: the elements and the check. The array is cut from 100,000,000 elements to 100,000.
+/// Ours: the elements and the check. The array is cut from 100,000,000 elements to 1,100,000.
 ///
 ///   multiblock two-launch | last-block [BLOCKS]
 ///
 /// Mistakes: id | what shows it | the runs that do, behind `reductio simulate multiblock.cu` | what is wrong
-///   multiblock/hidden-grid-size | out of bounds | -- last-block | the kernel's grid_size counts threads, not blocks
+///   multiblock/hidden-grid      | out of bounds | -- last-block | the kernel's grid_size counts threads, not blocks
 ///   multiblock/no-second-fence  | race | -- last-block | the last block reads the sums with no fence of its own
-///   multiblock/dropped-blocks   | wrong result | --keep-going --orders forward -- last-block 1030 | blocks past 1024
+///   multiblock/over-1024-blocks | wrong result | --keep-going --orders forward -- last-block 1030 | the rest is lost
 ///   multiblock/counter-memset   | nothing: timing | - | the memset before the launch belongs to its time
 
 #include <cuda_runtime.h>
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int array_size = 100000;
+static const int array_size = 1100000;
 static const int block_size = 1024;
 static const int grid_size = 24;
 
@@ -58,14 +58,14 @@ __global__ void last_block(const int* in, int n, int* out, int* arrived) {
     __syncthreads();
   }
   if (thread == 0) out[blockIdx.x] = sums[0];
-  if (is_last_block(arrived)) {                           // multiblock/dropped-blocks
-    sums[thread] = thread < grid_size ? out[thread] : 0;  // multiblock/hidden-grid-size, multiblock/no-second-fence
+  if (is_last_block(arrived)) {                           // multiblock/over-1024-blocks
+    sums[thread] = thread < grid_size ? out[thread] : 0;  // multiblock/hidden-grid, multiblock/no-second-fence
     __syncthreads();
     for (int half = block_size / 2; half > 0; half /= 2) {
       if (thread < half) sums[thread] += sums[thread + half];
       __syncthreads();
     }
-    if (thread == 0) out[0] = sums[0];
+    if (thread == 0) out[0] = sums[0];  // multiblock/no-second-fence
   }
 }
 

@@ -67,12 +67,12 @@ __global__ void warp_unrolled(int* out, int* in, size_t n) {
   }
   if (threadIdx.x < 32) {
     volatile int* lanes = sums;
-    if (blockDim.x > 32) lanes[threadIdx.x] += lanes[threadIdx.x + 32];
-    lanes[threadIdx.x] += lanes[threadIdx.x + 16];  // twopass/lock-step, twopass/small-block
-    lanes[threadIdx.x] += lanes[threadIdx.x + 8];   // twopass/lock-step, twopass/small-block
-    lanes[threadIdx.x] += lanes[threadIdx.x + 4];   // twopass/lock-step, twopass/small-block
-    lanes[threadIdx.x] += lanes[threadIdx.x + 2];   // twopass/lock-step, twopass/small-block
-    lanes[threadIdx.x] += lanes[threadIdx.x + 1];   // twopass/lock-step, twopass/small-block
+    if (blockDim.x > 32) lanes[threadIdx.x] += lanes[threadIdx.x + 32];  // twopass/lock-step
+    lanes[threadIdx.x] += lanes[threadIdx.x + 16];                       // twopass/lock-step, twopass/small-block
+    lanes[threadIdx.x] += lanes[threadIdx.x + 8];                        // twopass/lock-step, twopass/small-block
+    lanes[threadIdx.x] += lanes[threadIdx.x + 4];                        // twopass/lock-step, twopass/small-block
+    lanes[threadIdx.x] += lanes[threadIdx.x + 2];                        // twopass/lock-step, twopass/small-block
+    lanes[threadIdx.x] += lanes[threadIdx.x + 1];                        // twopass/lock-step, twopass/small-block
     if (threadIdx.x == 0) out[blockIdx.x] = lanes[0];
   }
 }
@@ -105,7 +105,7 @@ __global__ void template_unrolled(int* in, int* out, size_t n) {
   }
   if (thread < 32) {
     volatile int* lanes = sums;
-    if (threads >= 64) lanes[thread] += lanes[thread + 32];
+    if (threads >= 64) lanes[thread] += lanes[thread + 32];  // twopass/lock-step
     if (threads >= 32) lanes[thread] += lanes[thread + 16];  // twopass/lock-step, twopass/small-block
     if (threads >= 16) lanes[thread] += lanes[thread + 8];   // twopass/lock-step, twopass/small-block
     if (threads >= 8) lanes[thread] += lanes[thread + 4];    // twopass/lock-step, twopass/small-block

@@ -80,7 +80,7 @@ __global__ void unroll8_warp(int* in, int* out, unsigned int n) {
   }
   if (thread < 32) {
     volatile int* lanes = share;
-    lanes[thread] += lanes[thread + 32];
+    lanes[thread] += lanes[thread + 32];  // unroll/lock-step
     lanes[thread] += lanes[thread + 16];  // unroll/lock-step
     lanes[thread] += lanes[thread + 8];   // unroll/lock-step
     lanes[thread] += lanes[thread + 4];   // unroll/lock-step
@@ -112,7 +112,7 @@ __global__ void unroll8_complete(int* in, int* out, unsigned int n) {
   __syncthreads();
   if (thread < 32) {
     volatile int* lanes = share;
-    lanes[thread] += lanes[thread + 32];
+    lanes[thread] += lanes[thread + 32];  // unroll/lock-step
     lanes[thread] += lanes[thread + 16];  // unroll/lock-step
     lanes[thread] += lanes[thread + 8];   // unroll/lock-step
     lanes[thread] += lanes[thread + 4];   // unroll/lock-step

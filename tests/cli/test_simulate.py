@@ -71,6 +71,8 @@ int main(int argc, char** argv) {
   CHECK(cudaMemsetAsync(p, 0, 4, a)); heap<<<1, 32, 0, a>>>(p); CHECK(cudaLaunchHostFunc(a, host_work, &h[9])); CHECK(cudaEventRecord(stop, a));
   CHECK(cudaStreamWaitEvent(b, stop)); CHECK(cudaMemcpyAsync(&value, p, 4, cudaMemcpyDeviceToHost, b)); CHECK(cudaStreamSynchronize(b));
   EXPECT(value == 31 * 16 + 32); float ms = 1; CHECK(cudaEventElapsedTime(&ms, start, stop)); EXPECT(ms == 0);
+  static int held[] = {41, 42}, came[2]; CHECK(cudaMemcpyAsync(p, held, 8, cudaMemcpyHostToDevice)); held[1] = 0;
+  CHECK(cudaMemcpy(came, p, 8, cudaMemcpyDeviceToHost)); EXPECT(came[0] == 41 && came[1] == 42);
   int* managed; CHECK(cudaMallocManaged(&managed, 64)); managed[0] = 3; plain<<<1, 1>>>(managed + 1, 4); CHECK(cudaDeviceSynchronize());
   EXPECT(managed[0] + managed[1] == 7); CHECK(cudaFree(managed));
   int rows[2][3] = {{1, 2, 3}, {4, 5, 6}}, back[2][2]; size_t pitch; int* pitched; CHECK(cudaMallocPitch(&pitched, &pitch, 12, 2));

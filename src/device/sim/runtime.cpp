@@ -168,9 +168,10 @@ cudaError_t on_stream(const char* name, cudaStream_t handle, Site site, Body bod
 
 // ---- copies ----
 
-/// Why CUDA refuses such a copy; empty if it does not.
+/// Why CUDA refuses such a copy; empty if it does not. A variable fits either side: in an object, the host's globals
+/// look as __device__ ones do.
 std::string wrong_direction(const void* to, const void* from, cudaMemcpyKind kind) {
-  const auto fits = [](const void* p, bool device) { return of_host(p) || of_device(p) == device; };
+  const auto fits = [](const void* p, bool device) { return of_host(p) || is_variable(p) || in_arena(p) == device; };
   const auto side = [](bool device) { return device ? "the device's" : "the host's"; };
   if (kind == cudaMemcpyDefault) return "";
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -222,7 +223,7 @@ cudaError_t copy(const char* name, void* to, const void* from, Rows rows, cudaMe
     wait_for_others(s);
     // The host may reuse ordinary memory when the call returns.
     std::shared_ptr<std::vector<std::byte>> kept;
-    if (!waits && !of_device(from)) {
+    if (!waits && (!of_device(from) || (is_variable(from) && kind == cudaMemcpyHostToDevice))) {
       const auto* const first = static_cast<const std::byte*>(from);
       kept = std::make_shared<std::vector<std::byte>>(first,
                                                       first + (rows.height - 1) * rows.from_pitch + rows.width);
