@@ -82,8 +82,8 @@ std::size_t select_gpu(const std::string& selector, std::span<const std::string>
 /// architecture compiled for, and `has_code` CUDA's own answer for one of the program's kernels.
 void require_code(const std::string& gpu, int capability, std::span<const int> built_for, bool has_code);
 
-/// Workspace for a plan of code that is not this program's: poisoned like a Buffer, aligned to 256 bytes. On a GPU and a
-/// CPU guards lie around it. The memory ends with the pointer. Throws Refused if it is not there.
+/// Workspace for a plan of code that is not this program's: poisoned like a Buffer, aligned to 256 bytes. On a GPU and
+/// a CPU guards lie around it. The memory ends with the pointer. Throws Refused if it is not there.
 std::shared_ptr<void> guarded_workspace(DeviceKind, std::size_t bytes);
 
 std::shared_ptr<void> cuda_workspace(std::size_t bytes);  ///< cuda/backend.cu, or cuda/absent.cpp

@@ -3,10 +3,10 @@
 /// map_shared_rank; its sync alone, no arrival apart from the wait), tiled_partition<N> of the block or of a tile
 /// (N over 32: of a block with block_tile_memory, with sync and reduce alone), coalesced_threads, which promises the
 /// caller's thread alone, and their sync, thread_rank, num_threads, size; a tile's meta_group_rank, meta_group_size,
-/// shfl, shfl_down, shfl_up, shfl_xor, any, all, ballot, match_any, match_all; thread_group, which any of these becomes;
-/// tiled_partition(group, size), labeled_partition and binary_partition; reduce(tile, value, plus, less, greater,
-/// bit_and, bit_or or bit_xor), inclusive_scan and exclusive_scan. Apart from device/kernel.h, because CUDA's headers
-/// for them take nvcc some seconds.
+/// shfl, shfl_down, shfl_up, shfl_xor, any, all, ballot, match_any, match_all; thread_group, which any of these
+/// becomes; tiled_partition(group, size), labeled_partition and binary_partition; reduce(tile, value, plus, less,
+/// greater, bit_and, bit_or or bit_xor), inclusive_scan and exclusive_scan. Apart from device/kernel.h, because CUDA's
+/// headers for them take nvcc some seconds.
 
 #include "device/kernel.h"
 

@@ -224,7 +224,8 @@ class Rewriting {
     return "\"&" + out + "\"";
   }
   std::string_view between(std::size_t first, std::size_t last) const {
-    return std::string_view(source_.text()).substr(source_.at(t_[first]), source_.end(t_[last]) - source_.at(t_[first]));
+    return std::string_view(source_.text())
+        .substr(source_.at(t_[first]), source_.end(t_[last]) - source_.at(t_[first]));
   }
 
   void rewrite_launch(std::size_t open) {
@@ -235,13 +236,15 @@ class Rewriting {
       if (t_[close].is == ")" || t_[close].is == "}" || t_[close].is == "]") --depth;
       if (t_[close].is == ";" || depth < 0) close = t_.size() - 1;
     }
-    if (close + 3 >= t_.size() || t_[close + 3].is != "(") fail(t_[open], "a launch needs kernel<<<grid, block>>>(arguments)");
+    if (close + 3 >= t_.size() || t_[close + 3].is != "(")
+      fail(t_[open], "a launch needs kernel<<<grid, block>>>(arguments)");
     const std::size_t first = begin_of_kernel(open - 1), end = closing(close + 3);
     edits_.push_back({source_.at(t_[first]), 0,
                       "::reductio::sim::cuda::launching(" + quoted(between(first, open - 1)) +
                           ", [=](const auto&... reductio_a) __attribute__((no_sanitize(\"thread\"))) { "});
-    edits_.push_back({source_.at(t_[open]), 3,
-                      "(reductio_a...); }, {__builtin_FILE(), __builtin_LINE()}).in(::reductio::sim::cuda::Configuration("});
+    edits_.push_back(
+        {source_.at(t_[open]), 3,
+         "(reductio_a...); }, {__builtin_FILE(), __builtin_LINE()}).in(::reductio::sim::cuda::Configuration("});
     edits_.push_back({source_.at(t_[close]), 3, "))"});
     // NULL has the type of a number.
     for (std::size_t i = close + 4; i < end; ++i)
@@ -267,7 +270,8 @@ class Rewriting {
     if (t_[call].is.starts_with("cudaLaunchKernelEx")) first = past_argument(first) + 1;
     const std::size_t end = past_argument(first);
     if (end >= t_.size() || first >= end) return;
-    if (t_[first].is == "(" && closing(first) + 1 < end && between(first, closing(first)).find('*') != std::string::npos) {
+    if (t_[first].is == "(" && closing(first) + 1 < end &&
+        between(first, closing(first)).find('*') != std::string::npos) {
       const std::size_t close = closing(first);
       remove(first, close);
       first = close + 1;
@@ -290,10 +294,21 @@ class Rewriting {
     const Token& t = t_[i];
     if (t.kind != Token::word) return;
     if (t.is == "asm" || t.is == "__asm__" || t.is == "__asm") refuse_ptx(i);
-    static constexpr std::array textures{"cudaTextureObject_t", "cudaSurfaceObject_t", "cudaBindTexture",
-                                         "cudaBindTexture2D", "cudaBindTextureToArray", "cudaCreateTextureObject",
-                                         "tex1Dfetch", "tex1D", "tex2D", "tex3D", "tex2DLod", "surf1Dread", "surf2Dread",
-                                         "surf1Dwrite", "surf2Dwrite"};
+    static constexpr std::array textures{"cudaTextureObject_t",
+                                         "cudaSurfaceObject_t",
+                                         "cudaBindTexture",
+                                         "cudaBindTexture2D",
+                                         "cudaBindTextureToArray",
+                                         "cudaCreateTextureObject",
+                                         "tex1Dfetch",
+                                         "tex1D",
+                                         "tex2D",
+                                         "tex3D",
+                                         "tex2DLod",
+                                         "surf1Dread",
+                                         "surf2Dread",
+                                         "surf1Dwrite",
+                                         "surf2Dwrite"};
     if (std::find(textures.begin(), textures.end(), t.is) != textures.end() && !(i > 0 && t_[i - 1].is == "."))
       fail(t, std::string(t.is) + ": textures and surfaces are not simulated; read global memory");
     if (t.is == "nvcuda" || t.is == "wmma")
@@ -320,12 +335,15 @@ class Rewriting {
 
 bool is_refused_header(const std::string& path) {
   static const std::regex refused(
-      R"rx((^|.*/)((cub|thrust|nv|nvtx3)/.*|cuda/(std/)?\w+|(mma|curand|cublas|cusparse|cufft|cusolver|cudnn|nccl|cutlass|nvToolsExt|cuda_gl_interop|texture_|surface_)\w*\.h\w*))rx");
+      R"rx((^|.*/)((cub|thrust|nv|nvtx3)/.*|cuda/(std/)?\w+|)rx"
+      R"rx((mma|curand|cublas|cusparse|cufft|cusolver|cudnn|nccl|cutlass|nvToolsExt|cuda_gl_interop)\w*\.h\w*|)rx"
+      R"rx((texture_|surface_)\w*\.h\w*))rx");
   return path.find("/device/sim/cuda/") == path.npos && std::regex_match(path, refused);
 }
 
 std::string refusal_of_header(const std::string& place, const std::string& header) {
-  return place + ": <" + header + "> is not simulated: of CUDA's headers those of the runtime, of 16-bit floats and of " +
+  return place + ": <" + header +
+         "> is not simulated: of CUDA's headers those of the runtime, of 16-bit floats and of " +
          "cooperative groups are here (docs/simulating.md)";
 }
 

@@ -5,9 +5,9 @@
 
 namespace reductio {
 
-/// Of a preprocessed CUDA source: each `kernel<<<...>>>(...)` becomes a call of src/device/sim/cuda/launches.h, and casts
-/// of kernels to void* go, which would lose their parameters' types. Nothing moves to another line. Throws UsageError,
-/// with file and line, for what is not simulated: inline PTX, textures, tensor cores, libraries.
+/// Of a preprocessed CUDA source: each `kernel<<<...>>>(...)` becomes a call of src/device/sim/cuda/launches.h, and
+/// casts of kernels to void* go, which would lose their parameters' types. Nothing moves to another line. Throws
+/// UsageError, with file and line, for what is not simulated: inline PTX, textures, tensor cores, libraries.
 std::string with_launches_as_calls(const std::string& preprocessed);
 
 /// Whether a header is of a library that is not simulated: "cub/cub.cuh", "/usr/local/cuda/include/mma.h".

@@ -24,8 +24,9 @@ std::vector<const Variant*> add_plugin(const reductio_table&, const std::string&
 /// are there already if it was loaded before. It is never unloaded. `named` is the file as the user wrote it,
 /// "./mine.cu", for messages and printed commands. Call it before the program uses CUDA, from the thread that prepares
 /// plans. Throws UsageError, where nothing is registered: it is no library, has no reductio_plugin(), is of another
-/// version, has a null pointer or an unknown value in its table, or an id that is taken. `simulated`: how it was compiled
-/// for the simulated device (compiled_for_simulation()), "-O0" or "-O1"; else null. What is for a GPU runs there, and of
+/// version, has a null pointer or an unknown value in its table, or an id that is taken. `simulated`: how it was
+/// compiled for the simulated device (compiled_for_simulation()), "-O0" or "-O1"; else null. What is for a GPU runs
+/// there, and of
 /// "-O0" under an id that ends in "@O0".
 std::vector<const Variant*> load_plugin(const std::filesystem::path& library, const std::string& named,
                                         const char* simulated = nullptr);

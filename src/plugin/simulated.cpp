@@ -34,7 +34,8 @@ Words clang() {
                               "clang++-14"},
                              wrong);
   if (command.empty())
-    throw UsageError(wrong ? "$REDUCTIO_CLANG is '" + environment("REDUCTIO_CLANG") + "', which is no program" : no_clang);
+    throw UsageError(wrong ? "$REDUCTIO_CLANG is '" + environment("REDUCTIO_CLANG") + "', which is no program"
+                           : no_clang);
   return command;
 }
 

@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "baselines/nvbench": set(),  # but ALONE below
     "baselines/vector_add": {"core", "device", "baselines"} | below("measure/sampling"),
     "experiments": {"core", "device", "experiments"} | ALL_OF_MEASURE,
-    "cli": {"core", "device", "plugin", "verify", "cli"} | ALL_OF_MEASURE,
+    "cli": {"core", "device", "plugin", "verify", "cli", "device/sim"} | ALL_OF_MEASURE,
     "python": {"core", "plugin", "exact", "tuned", "cli", "python"},
     "tests": {"core", "device", "plugin", "strategies", "tuned", "exact", "verify", "experiments", "cli", "tests"} | DEVICES
              | ALL_OF_MEASURE,

@@ -66,13 +66,15 @@ bool same_but_for_rounding(const std::string& a, const std::string& b) {
   constexpr double most = 1e-5;
   const char *x = a.c_str(), *y = b.c_str();
   const auto is_number = [](const char* p) {
-    return std::isdigit(static_cast<unsigned char>(*p)) || ((*p == '-' || *p == '.') && std::isdigit(static_cast<unsigned char>(p[1])));
+    return std::isdigit(static_cast<unsigned char>(*p)) ||
+           ((*p == '-' || *p == '.') && std::isdigit(static_cast<unsigned char>(p[1])));
   };
   while (*x && *y) {
     if (is_number(x) && is_number(y)) {
       char *x_end = nullptr, *y_end = nullptr;
       const double u = std::strtod(x, &x_end), v = std::strtod(y, &y_end);
-      const bool whole = std::string_view(x, static_cast<std::size_t>(x_end - x)).find_first_of(".eE") == std::string::npos;
+      const bool whole =
+          std::string_view(x, static_cast<std::size_t>(x_end - x)).find_first_of(".eE") == std::string::npos;
       if (u != v && (whole || !(std::abs(u - v) <= most * std::max(std::abs(u), std::abs(v))))) return false;
       x = x_end, y = y_end;
     } else if (*x++ != *y++) {
@@ -194,8 +196,8 @@ class Simulation {
     return join(names, ", ");
   }
   std::string summary() const {
-    const std::string runs = std::to_string(runs_.size()) + (runs_.size() == 1 ? " run" : " runs") + " (orders " + orders() +
-                             "; -O0 and -O1)";
+    const std::string runs = std::to_string(runs_.size()) + (runs_.size() == 1 ? " run" : " runs") + " (orders " +
+                             orders() + "; -O0 and -O1)";
     if (found_.empty()) return "no finding in " + runs;
     return std::to_string(found_.size()) + (found_.size() == 1 ? " finding in " : " findings in ") + runs;
   }
@@ -245,7 +247,8 @@ Command add_simulate(CLI::App& app, std::vector<std::string> command_line) {
                   "alone for a program that changes files (default: all)")
       ->type_name("LIST");
   sub->add_option("--seed", options->seed, "Of the orders starve and random (default: 1)")->type_name("N");
-  sub->add_flag("--keep-going", options->goes_on, "Go on after a finding: after a race, in the kernel; after another, behind the launch");
+  sub->add_flag("--keep-going", options->goes_on,
+                "Go on after a finding: after a race, in the kernel; after another, behind the launch");
   sub->add_option("--timeout", options->timeout_s, "Seconds that a run may take (default: 60)")->type_name("S");
   sub->add_flag("--json", options->as_json, "Print runs and findings as JSON, in place of the program's output");
   sub->add_option("--sarif", options->sarif, "Write the findings to this file, for pull requests")->type_name("FILE");

@@ -61,13 +61,14 @@ void on_patience_lost(int) {
 
 [[noreturn]] void run_here(const Way& way, const RunHow& options) {
   sim::set_schedule(way.order, options.seed);
-  sim::begin_program({[&](const sim::Fault& f) {
-                        send({std::string(name(f.kind)), f.kernel, f.block, f.threads, f.file, f.line, f.column, f.what()});
-                        if (options.goes_on) return;
-                        std::fflush(nullptr);
-                        _exit(ended_by_finding);
-                      },
-                      options.goes_on});
+  sim::begin_program(
+      {[&](const sim::Fault& f) {
+         send({std::string(name(f.kind)), f.kernel, f.block, f.threads, f.file, f.line, f.column, f.what()});
+         if (options.goes_on) return;
+         std::fflush(nullptr);
+         _exit(ended_by_finding);
+       },
+       options.goes_on});
   std::atexit([] { sim::end_program(); });  // behind the program's own handlers
   signal(SIGUSR2, on_patience_lost);
   offer_symbols();
@@ -96,7 +97,8 @@ std::string readable_error(const std::string& why) {
   if (at == why.npos) return why;
   const std::string name = why.substr(at + undefined.size());
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
   return std::string(status == 0 ? text.get() : name) + " is declared and nowhere defined; name the other sources, too";
 }
 

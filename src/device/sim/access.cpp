@@ -207,7 +207,8 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
 void fail_spinning() {
   stop_here(FaultKind::endless_wait, last_access(),
             "has read the same word " + std::to_string(spin_limit) +
-                " times in a row; loops that wait for another thread must poll through load_acquire, or by an atomic as atomicAdd(p, 0)");
+                " times in a row; loops that wait for another thread must poll through load_acquire, or by an atomic "
+                "as atomicAdd(p, 0)");
 }
 
 namespace {

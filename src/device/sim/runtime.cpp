@@ -87,9 +87,10 @@ cudaError_t fail(cudaError_t error, Site site, const char* call, const std::stri
 
 void cuda::forbid_in_kernel(const char* name, Site site) {
   if (running)
-    stop_here(FaultKind::contract, site,
-              std::string("a kernel calls ") + name +
-                  ": the runtime is the host's here, and launches of kernels' own (dynamic parallelism) are not simulated");
+    stop_here(
+        FaultKind::contract, site,
+        std::string("a kernel calls ") + name +
+            ": the runtime is the host's here, and launches of kernels' own (dynamic parallelism) are not simulated");
 }
 
 namespace {
@@ -124,7 +125,9 @@ cudaError_t call(const char* name, Site site, Body body) {
   return error;
 }
 
-bool in_arena(const void* p) { return reinterpret_cast<std::uintptr_t>(p) - first_address < last_address - first_address; }
+bool in_arena(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p) - first_address < last_address - first_address;
+}
 bool of_host(const void* p) {
   const Memory* const m = owner_of(reinterpret_cast<std::uintptr_t>(p));
   return m && m->of_host;
@@ -758,7 +761,8 @@ void reductio_free(void* p) {
   if (!begins_allocation(p)) {
     bool ended = false;
     try {
-      stop_here(FaultKind::use_after_free, {}, "frees memory that is of no allocation: freed before, or not its beginning");
+      stop_here(FaultKind::use_after_free, {},
+                "frees memory that is of no allocation: freed before, or not its beginning");
     } catch (const Unwind&) {
       ended = true;
     }

@@ -81,8 +81,8 @@ class Scheduler {
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
   [[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
 
-  /// Two accesses race. Ends the launch; but where somebody listens, tells of the first between two places of the source
-  /// and returns.
+  /// Two accesses race. Ends the launch; but where somebody listens, tells of the first between two places of the
+  /// source and returns.
   void race(Site, Site other, const std::string& what);
   std::size_t races() const { return races_; }
   void listen_to_races(std::function<void(const Fault&)> listener) { race_listener_ = std::move(listener); }

@@ -1,6 +1,6 @@
 #pragma once
-/// What a .cu file of anybody's is compiled with for the simulated device, before all else, as nvcc includes CUDA's own:
-/// kernels' names (device/kernel.h), CUDA's runtime, launches.
+/// What a .cu file of anybody's is compiled with for the simulated device, before all else, as nvcc includes CUDA's
+/// own: kernels' names (device/kernel.h), CUDA's runtime, launches.
 
 // nvcc's files know these names whatever they include.
 #include <cassert>

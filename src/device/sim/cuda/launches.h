@@ -43,8 +43,8 @@ struct Configuration : Launched {
 };
 
 /// A kernel's call with the arguments of one launch: what every thread of it runs. `f` names the kernel, so that
-/// whatever a call may be written with, deduced template arguments, say, may stand before `<<<`, too. Without hooks: the
-/// arguments are read from the host's memory, and each thread gets its own copy of them.
+/// whatever a call may be written with, deduced template arguments, say, may stand before `<<<`, too. Without hooks:
+/// the arguments are read from the host's memory, and each thread gets its own copy of them.
 template <class F, class... Arguments>
 struct Call {
   F f;

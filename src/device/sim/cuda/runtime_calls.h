@@ -1,6 +1,6 @@
 #pragma once
-/// CUDA's runtime, for programs on the simulated device. What comes back are CUDA's errors; docs/simulating.md says what
-/// differs. Where a parameter list ends in a Site, that is where it was called; nobody passes it.
+/// CUDA's runtime, for programs on the simulated device. What comes back are CUDA's errors; docs/simulating.md says
+/// what differs. Where a parameter list ends in a Site, that is where it was called; nobody passes it.
 
 #include <cstddef>
 
