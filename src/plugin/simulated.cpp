@@ -39,6 +39,12 @@ Words clang() {
   return command;
 }
 
+/// The headers here are C++20, which takes nearly all that is written in an older C++.
+bool is_older_standard(const std::string& flag) {
+  static const std::regex older(R"rx(-std=(c|gnu)\+\+(98|03|0x|11|1y|14|1z|17))rx");
+  return std::regex_match(flag, older);
+}
+
 /// The headers and scripts, which the program carries with it, as files.
 fs::path shim(std::string& hash) {
   std::string all;
@@ -129,7 +135,8 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
     const std::string number = "." + std::to_string(i);
     const std::string rule = drafts(entry.draft(number + ".d")), text = drafts(entry.draft(number + ".ii"));
     Words dialect{"-std=gnu++20"};
-    for (const std::string& flag : options.flags) dialect.push_back(flag);
+    for (const std::string& flag : options.flags)
+      if (!is_older_standard(flag)) dialect.push_back(flag);
     Words preprocess = compiler;
     preprocess.insert(preprocess.end(), dialect.begin(), dialect.end());
     for (const char* const folder : {"device/sim/cuda", "."})
@@ -155,7 +162,7 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
                     (headers / "device/sim/compile_kernels").string()};
       for (const std::string& word : {std::string("-std=gnu++20")}) compile.push_back(word);
       for (const std::string& flag : options.flags)
-        if (flag.starts_with("-std=")) compile.push_back(flag);
+        if (flag.starts_with("-std=") && !is_older_standard(flag)) compile.push_back(flag);
       compile.insert(compile.end(), {optimizations[o], "-fPIC", "-w", "-fno-caret-diagnostics", "-x",
                                      "c++-cpp-output", text, "-c", "-o", object});
       // One of two says what is wrong.

@@ -10,7 +10,7 @@
 namespace reductio {
 
 struct SimulatedOptions {
-  std::vector<std::string> flags{};                ///< for the compiler: -I, -D, -std=
+  std::vector<std::string> flags{};                ///< for the compiler: -I, -D, -std=; C++20 at least
   std::function<void(const std::string&)> tell{};  ///< is given what is compiled, before it is
 };
 

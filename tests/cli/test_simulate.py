@@ -276,7 +276,7 @@ def test_output_that_depends_on_the_order_is_a_finding(simulate, folder, what, d
 ])
 def test_what_does_not_compile_is_told_by_its_line(simulate, folder, text, says):
     (folder / "prog.cu").write_text(text + "\n")
-    done = simulate("prog.cu", "--orders", "forward")
+    done = simulate("prog.cu", "--orders", "forward", "--std", "c++17")
     if says is None:
         assert done.code == 0, done.err
         return

@@ -108,7 +108,7 @@ WRONG = [
     (["plot", "results", "--out", "no/such/folder/x.png"], ["cannot write 'no/such/folder/x.png'", "--out"]),
     (["compare", "host/plain", "host/unroll4", "--json-to", "no/x.json"], ["cannot write 'no/x.json'", "--json-to"]),
     (["verify", "levels/naive"], ["'levels/naive'", "--variants levels/naive"]),
-    (["verify", "mine.cu"], ["'mine.cu'", "--plugin mine.cu"]),
+    (["verify", "mine.cu"], ["there is no plug-in 'mine.cu'"]),
     (["help", "verfy"], ["unknown subcommand 'verfy'", "'verify'"]),
     (["completion", "fish"], ["no completion for 'fish'", "bash and zsh"]),
     (["claims", "s1"], ["none in out/results", "reductio run"]),

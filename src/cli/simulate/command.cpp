@@ -234,8 +234,8 @@ Command add_simulate(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<SimulateOptions>();
   const auto dashes = std::find(command_line.begin(), command_line.end(), "--");
   if (dashes != command_line.end()) options->arguments.assign(dashes + 1, command_line.end());
-  CLI::App* sub = app.add_subcommand(
-      "simulate", "Run a CUDA program without a GPU, and find its races, missing fences and accesses out of bounds");
+  CLI::App* sub = app.add_subcommand("simulate", "Run a CUDA program without a GPU, and find its races, missing fences "
+                                                 "and accesses out of bounds");
   sub->add_option("sources", options->sources, "Its sources; behind a '--', its arguments")->type_name("FILE");
   sub->add_option("-I", options->folders, "A folder of headers, for the compiler")
       ->type_name("DIR")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
