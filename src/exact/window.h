@@ -12,10 +12,11 @@
 #include "lanes.h"
 
 #ifndef __CUDACC__
-namespace reductio {
-template <int fraction_bits>
-struct NarrowFloat;  // only declared, as CUDA's are in reading.h
+namespace reductio::device {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+struct __nv_bfloat16;  // only declared, as CUDA's are in reading.h
 }
+}  // namespace reductio::device
 #endif
 
 namespace reductio::tuned {
@@ -24,7 +25,7 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 #ifdef __CUDACC__
 using BFloat = __nv_bfloat16;
 #else
-using BFloat = NarrowFloat<7>;
+using BFloat = device::__nv_bfloat16;
 #endif
 
 /// Elements as their bits. `head`: the 32 bits with the sign and the exponent, whose lowest bit may stand for others
