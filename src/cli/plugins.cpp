@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -13,6 +12,7 @@
 #include "plugin/compile.h"
 #include "plugin/load.h"
 #include "plugin/simulated.h"
+#include "plugin/toolchain.h"
 
 namespace reductio::cli {
 namespace {
@@ -53,8 +53,7 @@ void tell_compiling(const std::string& what) { print_message("compiling: " + wha
 /// A .cu file for the simulated device, in both ways of compiling it.
 std::vector<const Variant*> load_simulated(const std::string& file, const SelectionOptions& options) {
   SimulatedOptions how{.tell = [](const std::string& what) { tell_compiling(what + ", for the simulated device"); }};
-  std::istringstream words(options.nvcc_flags);
-  for (std::string word; words >> word;)
+  for (const std::string& word : toolchain::words_in(options.nvcc_flags))
     if (word.starts_with("-I") || word.starts_with("-D") || word.starts_with("-std=")) how.flags.push_back(word);
   const auto objects = compiled_for_simulation({file}, how);
   std::vector<const Variant*> out;

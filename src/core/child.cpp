@@ -57,14 +57,6 @@ void write_all(int to, const std::string& bytes) {
   }
 }
 
-std::string death_of(int status) {
-  if (WIFEXITED(status)) return "exit(" + std::to_string(WEXITSTATUS(status)) + ")";
-  const int signal = WTERMSIG(status);
-  const char* const name = sigabbrev_np(signal);
-  return (name ? "SIG" + std::string(name) : "signal " + std::to_string(signal)) + " (" + strsignal(signal) + ")" +
-         (signal == SIGKILL ? "; the system may have run out of memory" : "");
-}
-
 [[noreturn]] void rethrow(Frame kind, const std::string& why) {
   switch (kind) {
     case Frame::usage: throw UsageError(why);
@@ -78,6 +70,14 @@ std::string death_of(int status) {
 }
 
 }  // namespace
+
+std::string death_of(int status) {
+  if (WIFEXITED(status)) return "exit(" + std::to_string(WEXITSTATUS(status)) + ")";
+  const int signal = WTERMSIG(status);
+  const char* const name = sigabbrev_np(signal);
+  return (name ? "SIG" + std::string(name) : "signal " + std::to_string(signal)) + " (" + strsignal(signal) + ")" +
+         (signal == SIGKILL ? "; the system may have run out of memory" : "");
+}
 
 Child::Child(const std::function<void(const Send&)>& work) {
   int ends[2];

@@ -19,6 +19,9 @@ struct MemoryEnded : std::runtime_error {
 /// that a variant's exit(1) is not mistaken for it.
 int memory_end_exit_code();
 
+/// How a process ended, of what waitpid() gives: "SIGSEGV (Segmentation fault)", "exit(3)".
+std::string death_of(int status);
+
 /// A forked process that sends messages through a pipe to the process that made it.
 class Child {
  public:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <regex>
 #include <sstream>
 #include <system_error>
@@ -130,15 +131,19 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
                         ", and says why above");
     running.clear();
   };
+  Words standard{"-std=gnu++20"}, flags;
+  for (const std::string& flag : options.flags)
+    if (!is_older_standard(flag)) (flag.starts_with("-std=") ? standard : flags).push_back(flag);
+  // Of two compilers at the same text one says what is wrong.
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> silent(std::fopen("/dev/null", "we"), std::fclose);
+  const auto output = [&](std::size_t o) { return o == 0 || !silent ? STDERR_FILENO : fileno(silent.get()); };
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const fs::path& source = sources[i];
     const std::string number = "." + std::to_string(i);
     const std::string rule = drafts(entry.draft(number + ".d")), text = drafts(entry.draft(number + ".ii"));
-    Words dialect{"-std=gnu++20"};
-    for (const std::string& flag : options.flags)
-      if (!is_older_standard(flag)) dialect.push_back(flag);
     Words preprocess = compiler;
-    preprocess.insert(preprocess.end(), dialect.begin(), dialect.end());
+    for (const Words* const words : {&standard, &flags})
+      preprocess.insert(preprocess.end(), words->begin(), words->end());
     for (const char* const folder : {"device/sim/cuda", "."})
       preprocess.insert(preprocess.end(), {"-isystem", (headers / folder).string()});
     if (source.extension() == ".cu") preprocess.insert(preprocess.end(), {"-include", "cuda_runtime.h"});
@@ -160,13 +165,10 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
       const std::string object = drafts(entry.draft(number + optimizations[o] + ".o"));
       Words compile{"/usr/bin/env", "REDUCTIO_COMPILES_KERNELS=" + compiler[0], "REDUCTIO_FOR_A_PROGRAM=1",
                     (headers / "device/sim/compile_kernels").string()};
-      for (const std::string& word : {std::string("-std=gnu++20")}) compile.push_back(word);
-      for (const std::string& flag : options.flags)
-        if (flag.starts_with("-std=") && !is_older_standard(flag)) compile.push_back(flag);
+      compile.insert(compile.end(), standard.begin(), standard.end());
       compile.insert(compile.end(), {optimizations[o], "-fPIC", "-w", "-fno-caret-diagnostics", "-x",
                                      "c++-cpp-output", text, "-c", "-o", object});
-      // One of two says what is wrong.
-      running.emplace_back(start(compile, o == 0 ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC)), source);
+      running.emplace_back(start(compile, output(o)), source);
       parts[o].push_back(object);
     }
     finish();
@@ -175,8 +177,7 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
     Words link = compiler;
     link.insert(link.end(), {"-shared", "-Wl,-Bsymbolic", "-o", entry.draft(objects[o]).string()});
     link.insert(link.end(), parts[o].begin(), parts[o].end());
-    running.emplace_back(start(link, o == 0 ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC)),
-                         sources.front());
+    running.emplace_back(start(link, output(o)), sources.front());
   }
   finish();
   entry.keep(objects, rules);

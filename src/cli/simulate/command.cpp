@@ -1,15 +1,11 @@
 /// reductio simulate: a whole CUDA program on the simulated device, in several orders of its threads and blocks.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +19,7 @@
 #include "cli/simulate/run.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "plugin/compile.h"
 #include "plugin/simulated.h"
 
 namespace reductio::cli {
@@ -54,11 +51,6 @@ std::vector<Way> ways_of(const std::string& orders,
       ways.push_back({at->second, word, optimizations[o], objects[o]});
   }
   return ways;
-}
-
-bool is_source(const std::string& word) {
-  const std::string extension = std::filesystem::path(word).extension().string();
-  return extension == ".cu" || extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".c";
 }
 
 /// Whether two lines say the same but for the last digits of numbers, which depend on the order of rounding.
@@ -119,27 +111,21 @@ class Simulation {
   /// The first alone prints; the others run beside each other.
   void run_all() {
     const std::size_t most = std::max(std::thread::hardware_concurrency(), 1u);
-    std::deque<std::unique_ptr<Running>> all;
+    std::vector<std::unique_ptr<Running>> all;
     std::size_t started = 0, ended = 0;
+    runs_.resize(ways_.size());
     while (ended < ways_.size()) {
       while (started < ways_.size() && started - ended < most) {
         all.push_back(std::make_unique<Running>(ways_[started], how_, started == 0 && !options_.as_json));
         ++started;
       }
-      for (auto& r : all)
-        if (r && r->listen()) {
-          finished_.emplace_back(r->result());
-          r.reset();
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i] && all[i]->listen()) {
+          runs_[i] = std::move(all[i]->result());
+          all[i].reset();
           ++ended;
         }
     }
-    // In the order in which they were asked for.
-    for (const Way& w : ways_)
-      for (const Run& r : finished_)
-        if (r.way.order == w.order && r.way.optimization == w.optimization) {
-          runs_.push_back(r);
-          break;
-        }
   }
 
   void compare_outputs() {
@@ -196,16 +182,14 @@ class Simulation {
     return join(names, ", ");
   }
   std::string summary() const {
-    const std::string runs = std::to_string(runs_.size()) + (runs_.size() == 1 ? " run" : " runs") + " (orders " +
-                             orders() + "; -O0 and -O1)";
-    if (found_.empty()) return "no finding in " + runs;
-    return std::to_string(found_.size()) + (found_.size() == 1 ? " finding in " : " findings in ") + runs;
+    return (found_.empty() ? "no finding" : counted(found_.size(), "finding")) + " in " + counted(runs_.size(), "run") +
+           " (orders " + orders() + "; -O0 and -O1)";
   }
 
   const SimulateOptions& options_;
   std::vector<Way> ways_;
   RunHow how_;
-  std::vector<Run> finished_, runs_;
+  std::vector<Run> runs_;  ///< as ways_
   std::set<std::tuple<std::string, std::string, int, int>> said_;
   std::vector<Found> found_;
 };
@@ -214,7 +198,7 @@ int run(const SimulateOptions& options) {
   const std::vector<std::filesystem::path> sources(options.sources.begin(), options.sources.end());
   if (sources.empty()) throw UsageError("name the program's source: reductio simulate prog.cu");
   for (const auto& source : sources)
-    if (!is_source(source.string()))
+    if (!is_plugin_source(source))
       throw UsageError("'" + source.string() + "' is no source (.cu, .cpp); the program's own arguments follow a '--'");
   if (!(options.timeout_s > 0)) throw UsageError("--timeout takes a number of seconds above 0");
   SimulatedOptions how;

@@ -6,7 +6,6 @@
 
 #include "cli/terminal.h"
 #include "core/error.h"
-#include "device/sim/runtime.h"
 #include "measure/results/machine.h"
 
 namespace reductio::cli {
@@ -28,26 +27,21 @@ std::string rule_of(std::string kind) {
 }  // namespace
 
 void print_json(const std::vector<Run>& runs, const std::vector<Found>& all, int exit_code) {
-  std::string output = runs.front().output;
-  std::erase_if(output, [](char c) { return c == sim::begins_device_output || c == sim::ends_device_output; });
-  json out{{"exit_code", exit_code}, {"program_exit_code", runs.front().exit_code}, {"output", output}};
+  json out{{"exit_code", exit_code},
+           {"program_exit_code", runs.front().exit_code},
+           {"output", without_marks(runs.front().output)}};
   for (const Run& r : runs)
     out["runs"].push_back({{"order", r.way.order_name},
                            {"optimization", r.way.optimization},
                            {"exit_code", r.exit_code},
                            {"seconds", r.seconds}});
   out["findings"] = json::array();
-  for (const auto& [f, order, optimization] : all)
-    out["findings"].push_back({{"kind", f.kind},
-                               {"kernel", f.kernel},
-                               {"block", f.block},
-                               {"threads", f.threads},
-                               {"file", f.file},
-                               {"line", f.line},
-                               {"column", f.column},
-                               {"message", f.message},
-                               {"order", order},
-                               {"optimization", optimization}});
+  for (const auto& [finding, order, optimization] : all) {
+    json one = finding;
+    one["order"] = order;
+    one["optimization"] = optimization;
+    out["findings"].push_back(one);
+  }
   std::printf("%s\n", text_of(out, 1).c_str());
 }
 

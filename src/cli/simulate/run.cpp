@@ -19,6 +19,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/child.h"
 #include "core/error.h"
 #include "core/program_file.h"
 #include "device/sim/runtime.h"
@@ -28,6 +29,25 @@ namespace {
 
 using nlohmann::json;
 
+}  // namespace
+
+void to_json(json& out, const Finding& f) {
+  out = {{"kind", f.kind}, {"kernel", f.kernel}, {"block", f.block},   {"threads", f.threads},
+         {"file", f.file}, {"line", f.line},     {"column", f.column}, {"message", f.message}};
+}
+void from_json(const json& in, Finding& f) {
+  in.at("kind").get_to(f.kind);
+  in.at("kernel").get_to(f.kernel);
+  in.at("block").get_to(f.block);
+  in.at("threads").get_to(f.threads);
+  in.at("file").get_to(f.file);
+  in.at("line").get_to(f.line);
+  in.at("column").get_to(f.column);
+  in.at("message").get_to(f.message);
+}
+
+namespace {
+
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -36,9 +56,7 @@ double now_s() {
 int tells = -1;
 
 void send(const Finding& f) {
-  const json out{{"kind", f.kind},   {"kernel", f.kernel}, {"block", f.block},     {"threads", f.threads},
-                 {"file", f.file},   {"line", f.line},     {"column", f.column},   {"message", f.message}};
-  const std::string text = out.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string text = json(f).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t n = ::write(tells, text.data() + at, text.size() - at);
     if (n < 0 && errno != EINTR) return;
@@ -149,9 +167,8 @@ void Running::read_output() {
   for (ssize_t n; (n = read(output_, bytes, sizeof bytes)) > 0;) {
     run_.output.append(bytes, static_cast<std::size_t>(n));
     if (!show_) continue;
-    const auto is_mark = [](char c) { return c == sim::begins_device_output || c == sim::ends_device_output; };
-    const char* const end = std::remove_if(bytes, bytes + n, is_mark);
-    std::fwrite(bytes, 1, static_cast<std::size_t>(end - bytes), stdout);
+    const std::string shown = without_marks({bytes, static_cast<std::size_t>(n)});
+    std::fwrite(shown.data(), 1, shown.size(), stdout);
     std::fflush(stdout);
   }
 }
@@ -160,10 +177,9 @@ void Running::read_findings() {
   char bytes[1 << 12];
   for (ssize_t n; (n = read(findings_, bytes, sizeof bytes)) > 0;) said_.append(bytes, static_cast<std::size_t>(n));
   for (std::size_t end; (end = said_.find('\n')) != said_.npos; said_.erase(0, end + 1)) {
-    const json f = json::parse(said_.substr(0, end), nullptr, false);
-    if (f.is_discarded()) continue;
-    Finding found{f["kind"],         f["kernel"],       f["block"],         f["threads"].get<std::vector<unsigned>>(),
-                  f["file"],         f["line"],         f["column"],        f["message"]};
+    const json told = json::parse(said_.substr(0, end), nullptr, false);
+    if (told.is_discarded()) continue;
+    auto found = told.get<Finding>();
     if (found.kind == "timeout")
       found.message = "simulated device: timeout after " + std::to_string(static_cast<int>(timeout_s_)) + " s: " +
                       found.message + "; --timeout gives it longer";
@@ -203,8 +219,7 @@ void Running::end(int status) {
     run_.exit_code = WEXITSTATUS(status);
     return;
   }
-  const int signal = WTERMSIG(status);
-  run_.exit_code = 128 + signal;
+  run_.exit_code = 128 + WTERMSIG(status);
   if (run_.seconds > timeout_s_)
     run_.findings.push_back({.kind = "timeout",
                              .message = "simulated device: timeout after " +
@@ -212,8 +227,12 @@ void Running::end(int status) {
                                         " s, in no kernel; --timeout gives it longer"});
   else if (run_.findings.empty())
     run_.findings.push_back({.kind = "crash",
-                             .message = std::string("the program was ended by SIG") + sigabbrev_np(signal) + " (" +
-                                        strsignal(signal) + ")"});
+                             .message = "the program was ended by " + death_of(status)});
+}
+
+std::string without_marks(std::string output) {
+  std::erase_if(output, [](char c) { return c == sim::begins_device_output || c == sim::ends_device_output; });
+  return output;
 }
 
 std::vector<std::string> lines_in_any_order(const std::string& output) {

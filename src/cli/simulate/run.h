@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct Finding {
   int line = 0, column = 0;
   std::string message;  ///< one line that holds all of the above
 };
+
+/// As print_json() writes it, and as the process that finds it tells it.
+void to_json(nlohmann::json&, const Finding&);
+void from_json(const nlohmann::json&, Finding&);
 
 /// How a program is run.
 struct Way {
@@ -69,6 +74,8 @@ class Running {
   std::string said_;  ///< on findings_, not yet whole
 };
 
+/// An output without the marks around what kernels print.
+std::string without_marks(std::string output);
 /// The lines of an output, those that a kernel printed sorted: its threads print in no order.
 std::vector<std::string> lines_in_any_order(const std::string& output);
 
