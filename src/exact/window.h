@@ -12,21 +12,30 @@
 #include "lanes.h"
 
 #ifndef __CUDACC__
-namespace reductio::device {
+// Only declared, as CUDA's are in reading.h.
+namespace reductio {
+template <int fraction_bits>
+struct NarrowFloat;
+namespace device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
-struct __nv_bfloat16;  // only declared, as CUDA's are in reading.h
+struct __nv_bfloat16;
 }
-}  // namespace reductio::device
+}  // namespace device
+}  // namespace reductio
 #endif
 
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
+template <class In>
+struct IsBFloat {
 #ifdef __CUDACC__
-using BFloat = __nv_bfloat16;
-#else
-using BFloat = device::__nv_bfloat16;
+  static constexpr bool value = std::is_same<In, __nv_bfloat16>::value;
+#else  // the host's numbers of that format, too
+  static constexpr bool value =
+      std::is_same<In, device::__nv_bfloat16>::value || std::is_same<In, NarrowFloat<7>>::value;
 #endif
+};
 
 /// Elements as their bits. `head`: the 32 bits with the sign and the exponent, whose lowest bit may stand for others
 /// below; its exponent starts at bit `places`. `precision`: bits that an element has at most.
@@ -89,7 +98,7 @@ template <class In, class Operation, int vectors, bool roomy = true>
 class ExactWarp {
   using E = ElementBits<In>;
   static constexpr bool squared = std::is_same<Operation, device::Square>::value, is_double = sizeof(In) == 8,
-                        is_bfloat = std::is_same<In, BFloat>::value;
+                        is_bfloat = IsBFloat<In>::value;
 
  public:
   /// The sums that a window takes.
