@@ -19,12 +19,7 @@ namespace reductio {
 namespace {
 
 void set_order(const Case& c, std::uint64_t seed) {
-  if (c.order.empty()) return;
-  sim::set_schedule(c.order == "forward"   ? sim::Order::forward
-                    : c.order == "reverse" ? sim::Order::reverse
-                    : c.order == "starve"  ? sim::Order::starve
-                                           : sim::Order::random,
-                    seed);
+  if (const sim::NamedOrder* const known = sim::find_order(c.order)) sim::set_schedule(known->order, seed);
 }
 
 /// The same case in the opposite order of threads; in another one where that is random, and its seed with it.

@@ -33,22 +33,16 @@ struct SimulateOptions {
   bool goes_on = false, as_json = false;
 };
 
-constexpr std::pair<const char*, sim::Order> known_orders[] = {{"forward", sim::Order::forward},
-                                                               {"reverse", sim::Order::reverse},
-                                                               {"starve", sim::Order::starve},
-                                                               {"random", sim::Order::random}};
-
 std::vector<Way> ways_of(const std::string& orders,
                          const std::array<std::filesystem::path, optimizations.size()>& objects) {
   std::vector<Way> ways;
   std::istringstream words(orders);
   for (std::string word; std::getline(words, word, ',');) {
-    const auto* const at = std::find_if(std::begin(known_orders), std::end(known_orders),
-                                        [&](const auto& known) { return word == known.first; });
-    if (at == std::end(known_orders))
+    const sim::NamedOrder* const known = sim::find_order(word);
+    if (!known)
       throw UsageError("unknown order '" + word + "'; --orders takes forward, reverse, starve and random");
     for (std::size_t o = 0; o < optimizations.size(); ++o)
-      ways.push_back({at->second, word, optimizations[o], objects[o]});
+      ways.push_back({known->order, word, optimizations[o], objects[o]});
   }
   return ways;
 }

@@ -38,6 +38,18 @@ inline double sum_to_odd(double a, double b) {
   return bits % 2 ? sum : std::bit_cast<double>((lost > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
+#define REDUCTIO_STEPS(one)                                                      \
+  REDUCTIO_AS_CALLER friend Self& operator++(Self& a) { return a += one; }       \
+  REDUCTIO_AS_CALLER friend Self& operator--(Self& a) { return a -= one; }       \
+  REDUCTIO_AS_CALLER friend Self operator++(Self& a, int) {                      \
+    const Self before = a;                                                       \
+    return ++a, before;                                                          \
+  }                                                                              \
+  REDUCTIO_AS_CALLER friend Self operator--(Self& a, int) {                      \
+    const Self before = a;                                                       \
+    return --a, before;                                                          \
+  }
+
 /// `Self` is __half or __nv_bfloat16, `Raw` the struct of its bits.
 template <class Self, class Raw, int fraction_bits>
 class HalfNumber {
@@ -117,16 +129,7 @@ class HalfNumber {
   REDUCTIO_ASSIGNS(*, __hmul)
   REDUCTIO_ASSIGNS(/, __hdiv)
 #undef REDUCTIO_ASSIGNS
-  REDUCTIO_AS_CALLER friend Self& operator++(Self& a) { return a += Self(1.0f); }
-  REDUCTIO_AS_CALLER friend Self& operator--(Self& a) { return a -= Self(1.0f); }
-  REDUCTIO_AS_CALLER friend Self operator++(Self& a, int) {
-    const Self before = a;
-    return ++a, before;
-  }
-  REDUCTIO_AS_CALLER friend Self operator--(Self& a, int) {
-    const Self before = a;
-    return --a, before;
-  }
+  REDUCTIO_STEPS(Self(1.0f))
   friend Self __hneg(Self a) { return -a; }
   // Never merged into a fused multiply-add, as nothing is here.
   friend Self __hadd_rn(Self a, Self b) { return a + b; }
@@ -211,16 +214,7 @@ struct HalfPair {
 #undef REDUCTIO_ASSIGNS
   friend Self operator+(Self a) { return a; }
   friend Self operator-(Self a) { return Self(-a.x, -a.y); }
-  REDUCTIO_AS_CALLER friend Self& operator++(Self& a) { return a += Self(1.0f, 1.0f); }
-  REDUCTIO_AS_CALLER friend Self& operator--(Self& a) { return a -= Self(1.0f, 1.0f); }
-  REDUCTIO_AS_CALLER friend Self operator++(Self& a, int) {
-    const Self before = a;
-    return ++a, before;
-  }
-  REDUCTIO_AS_CALLER friend Self operator--(Self& a, int) {
-    const Self before = a;
-    return --a, before;
-  }
+  REDUCTIO_STEPS(Self(1.0f, 1.0f))
 #define REDUCTIO_EACH(name, of_one) \
   friend Self name(Self a) { return Self(of_one(a.x), of_one(a.y)); }
   REDUCTIO_EACH(__hneg2, __hneg)
@@ -323,6 +317,27 @@ struct HalfPair {
   inline Half __##to##2##word##_rz(T x) { return Half::rounded(to_odd(x), std::round_toward_zero); }                  \
   inline Half __##to##2##word##_rd(T x) { return Half::rounded(to_odd(x), std::round_toward_neg_infinity); }          \
   inline Half __##to##2##word##_ru(T x) { return Half::rounded(to_odd(x), std::round_toward_infinity); }
+/// All of them, and those from and to float, double and bits.
+#define REDUCTIO_HALF_CONVERSIONS(Half, word)                                                                         \
+  inline Half __float2##word(float x) { return x; }                                                                   \
+  inline Half __float2##word##_rn(float x) { return x; }                                                              \
+  inline Half __float2##word##_rz(float x) { return Half::rounded(x, std::round_toward_zero); }                       \
+  inline Half __float2##word##_rd(float x) { return Half::rounded(x, std::round_toward_neg_infinity); }               \
+  inline Half __float2##word##_ru(float x) { return Half::rounded(x, std::round_toward_infinity); }                   \
+  inline Half __double2##word(double x) { return x; }                                                                 \
+  inline float __##word##2float(Half x) { return x; }                                                                 \
+  REDUCTIO_HALF_AND_INTEGER(Half, word, short, short)                                                                 \
+  REDUCTIO_HALF_AND_INTEGER(Half, word, unsigned short, ushort)                                                       \
+  REDUCTIO_HALF_AND_INTEGER(Half, word, int, int)                                                                     \
+  REDUCTIO_HALF_AND_INTEGER(Half, word, unsigned, uint)                                                               \
+  REDUCTIO_HALF_AND_INTEGER(Half, word, long long, ll)                                                                \
+  REDUCTIO_HALF_AND_INTEGER(Half, word, unsigned long long, ull)                                                      \
+  inline signed char __##word##2char_rz(Half x) { return x; }                                                         \
+  inline unsigned char __##word##2uchar_rz(Half x) { return x; }                                                      \
+  inline unsigned short __##word##_as_ushort(Half x) { return x.bits(); }                                             \
+  inline short __##word##_as_short(Half x) { return static_cast<short>(x.bits()); }                                   \
+  inline Half __ushort_as_##word(unsigned short bits) { return Half::of_bits(bits); }                                 \
+  inline Half __short_as_##word(short bits) { return Half::of_bits(static_cast<unsigned short>(bits)); }
 #define REDUCTIO_HALF_AND_INTEGER_GLOBAL(word, to)                                                                    \
   using reductio::device::__##word##2##to##_rn, reductio::device::__##word##2##to##_rz,                               \
       reductio::device::__##word##2##to##_rd, reductio::device::__##word##2##to##_ru,                                 \

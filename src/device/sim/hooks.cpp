@@ -59,18 +59,6 @@ SiteCode code_of(const Place* p) {
   return static_cast<SiteCode>(p - last_table.places.first) + last_table.first;
 }
 
-/// What ends the launch from a hook.
-template <class F>
-[[gnu::always_inline]] inline void checked(F check) {
-  bool ended = false;
-  try {
-    check();
-  } catch (const Unwind&) {
-    ended = true;
-  }
-  if (ended) scheduler().abandon();
-}
-
 /// Host code of a file that has kernels, too.
 [[gnu::always_inline]] inline void on_host(Access kind, const void* p, const Place* place) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);

@@ -758,16 +758,11 @@ void* reductio_malloc(std::size_t bytes) {
 void reductio_free(void* p) {
   if (!runs_launch || !running) return in_arena(p) ? note({}, "free", "memory of the device's") : std::free(p);
   if (!p) return;
-  if (!begins_allocation(p)) {
-    bool ended = false;
-    try {
+  checked([&] {
+    if (!begins_allocation(p))
       stop_here(FaultKind::use_after_free, {},
                 "frees memory that is of no allocation: freed before, or not its beginning");
-    } catch (const Unwind&) {
-      ended = true;
-    }
-    if (ended) scheduler().abandon();
-  }
+  });
   release(p);
 }
 

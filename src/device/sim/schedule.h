@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace reductio::sim {
 
@@ -15,6 +16,19 @@ enum class Order {
   random,   ///< any runnable thread of any resident block, again at atomics, fences and atomic loads; and these may
             ///< give a value that nothing orders after its replacement (Causality::earlier())
 };
+
+struct NamedOrder {
+  std::string_view name;
+  Order order;
+};
+inline constexpr NamedOrder named_orders[] = {
+    {"forward", Order::forward}, {"reverse", Order::reverse}, {"starve", Order::starve}, {"random", Order::random}};
+/// Null if there is none of that name.
+constexpr const NamedOrder* find_order(std::string_view name) {
+  for (const NamedOrder& known : named_orders)
+    if (known.name == name) return &known;
+  return nullptr;
+}
 
 /// Holds for launches that run from now on; the same seed gives the same schedule. `random` and `starve` read the seed.
 /// At start: forward.

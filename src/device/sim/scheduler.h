@@ -196,6 +196,19 @@ class Scheduler {
 extern Scheduler* const the_scheduler;
 REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
 
+/// For what kernels call that may end the launch, and whose callers are compiled as if it threw nothing: their stack is
+/// abandoned.
+template <class F>
+REDUCTIO_HOT void checked(F check) {
+  bool ended = false;
+  try {
+    check();
+  } catch (const Unwind&) {
+    ended = true;
+  }
+  if (ended) scheduler().abandon();
+}
+
 /// Runs a grid to its end. Throws Fault, or what a kernel's own code threw.
 void run_grid(const Shape&, const KernelCode&, const std::string& kernel, const Enqueued&);
 

@@ -31,27 +31,7 @@ struct alignas(4) __nv_bfloat162 : HalfPair<__nv_bfloat162, __nv_bfloat16> {
 using nv_bfloat16 = __nv_bfloat16;
 using nv_bfloat162 = __nv_bfloat162;
 
-inline __nv_bfloat16 __float2bfloat16(float x) { return x; }
-inline __nv_bfloat16 __float2bfloat16_rn(float x) { return x; }
-inline __nv_bfloat16 __float2bfloat16_rz(float x) { return __nv_bfloat16::rounded(x, std::round_toward_zero); }
-inline __nv_bfloat16 __float2bfloat16_rd(float x) { return __nv_bfloat16::rounded(x, std::round_toward_neg_infinity); }
-inline __nv_bfloat16 __float2bfloat16_ru(float x) { return __nv_bfloat16::rounded(x, std::round_toward_infinity); }
-inline __nv_bfloat16 __double2bfloat16(double x) { return x; }
-inline float __bfloat162float(__nv_bfloat16 x) { return x; }
-REDUCTIO_HALF_AND_INTEGER(__nv_bfloat16, bfloat16, short, short)
-REDUCTIO_HALF_AND_INTEGER(__nv_bfloat16, bfloat16, unsigned short, ushort)
-REDUCTIO_HALF_AND_INTEGER(__nv_bfloat16, bfloat16, int, int)
-REDUCTIO_HALF_AND_INTEGER(__nv_bfloat16, bfloat16, unsigned, uint)
-REDUCTIO_HALF_AND_INTEGER(__nv_bfloat16, bfloat16, long long, ll)
-REDUCTIO_HALF_AND_INTEGER(__nv_bfloat16, bfloat16, unsigned long long, ull)
-inline signed char __bfloat162char_rz(__nv_bfloat16 x) { return x; }
-inline unsigned char __bfloat162uchar_rz(__nv_bfloat16 x) { return x; }
-inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.bits(); }
-inline short __bfloat16_as_short(__nv_bfloat16 x) { return static_cast<short>(x.bits()); }
-inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return __nv_bfloat16::of_bits(bits); }
-inline __nv_bfloat16 __short_as_bfloat16(short bits) {
-  return __nv_bfloat16::of_bits(static_cast<unsigned short>(bits));
-}
+REDUCTIO_HALF_CONVERSIONS(__nv_bfloat16, bfloat16)
 
 inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }
 inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return __nv_bfloat162(x, y); }

@@ -30,25 +30,7 @@ struct alignas(4) __half2 : HalfPair<__half2, __half> {
 using half = __half;
 using half2 = __half2;
 
-inline __half __float2half(float x) { return x; }
-inline __half __float2half_rn(float x) { return x; }
-inline __half __float2half_rz(float x) { return __half::rounded(x, std::round_toward_zero); }
-inline __half __float2half_rd(float x) { return __half::rounded(x, std::round_toward_neg_infinity); }
-inline __half __float2half_ru(float x) { return __half::rounded(x, std::round_toward_infinity); }
-inline __half __double2half(double x) { return x; }
-inline float __half2float(__half x) { return x; }
-REDUCTIO_HALF_AND_INTEGER(half, half, short, short)
-REDUCTIO_HALF_AND_INTEGER(half, half, unsigned short, ushort)
-REDUCTIO_HALF_AND_INTEGER(half, half, int, int)
-REDUCTIO_HALF_AND_INTEGER(half, half, unsigned, uint)
-REDUCTIO_HALF_AND_INTEGER(half, half, long long, ll)
-REDUCTIO_HALF_AND_INTEGER(half, half, unsigned long long, ull)
-inline signed char __half2char_rz(__half x) { return x; }
-inline unsigned char __half2uchar_rz(__half x) { return x; }
-inline unsigned short __half_as_ushort(__half x) { return x.bits(); }
-inline short __half_as_short(__half x) { return static_cast<short>(x.bits()); }
-inline __half __ushort_as_half(unsigned short bits) { return __half::of_bits(bits); }
-inline __half __short_as_half(short bits) { return __half::of_bits(static_cast<unsigned short>(bits)); }
+REDUCTIO_HALF_CONVERSIONS(__half, half)
 
 inline __half2 make_half2(__half x, __half y) { return __half2(x, y); }
 inline __half2 __halves2half2(__half x, __half y) { return __half2(x, y); }
