@@ -49,6 +49,7 @@ class Page:
         media = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
         self.driver.get("about:blank")  # a new fragment alone would load nothing
+        self.driver.execute_cdp_cmd("Page.resetNavigationHistory", {})  # of 50 entries Chromium drops those that no hand made
         self.driver.get_log("browser"), self.driver.get_log("performance")
         self.driver.get(path.as_uri() + fragment)
         self.wait("document.documentElement.dataset.ready === 'yes'")

@@ -515,7 +515,7 @@ def test_a_busy_host_is_told_where_its_times_are_shown(page, h200):
 def test_the_back_button_returns_to_the_view_before(page, h200):
     page.open(h200)
     for view in ("claims", "conditions"):
-        page.js("document.getElementById(arguments[0]).click()", f"view-{view}")
+        page.driver.find_element("id", f"view-{view}").click()
     for view in ("claims", "chart"):
         page.driver.back()  # a script that goes back may be cut off by that
         page.wait(f"!document.getElementById('{view}-view').hidden")
