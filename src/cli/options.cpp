@@ -27,13 +27,23 @@ void SelectionOptions::add_plugins(CLI::App& app) {
 
 void SelectionOptions::add_types(CLI::App& app) {
   app.add_option("--types", types, "Element types: i8,i32,i64,i128,f16,bf16,f32,f64; or all")->type_name("LIST");
-  app.add_option("--operations", operations, "Operations: sum,sum_of_squares,moments,wide_sum")
+  app.add_option("--operations", operations, "Operations: sum,sum_of_squares,moments,wide_sum,row_sums,column_sums,segment_sums")
       ->type_name("LIST");
 }
 
 void SelectionOptions::add_sizes(CLI::App& app) {
   app.add_option("--sizes", sizes,
                  "Numbers of elements: 1000,2^20 or 2^10:2^30 (doubling), A:B:*F (times F), A:B:S (plus S)")
+      ->type_name("LIST");
+}
+
+void SelectionOptions::add_shapes(CLI::App& app) {
+  app.add_option("--shapes", shapes,
+                 "Rows and columns, for row_sums and column_sums: 2^16x2^10, with a pitch 1000x24/32, and * for what "
+                 "makes up --sizes: 1000x* (default: *x*)")
+      ->type_name("LIST");
+  app.add_option("--segments", segments,
+                 "Lengths of segments, for segment_sums: uniform:32 (each), powerlaw:2.1, one-giant, empty-many")
       ->type_name("LIST");
 }
 
@@ -59,6 +69,7 @@ void SelectionOptions::add_device(CLI::App& app) {
 void SelectionOptions::add_points(CLI::App& app) {
   add_types(app);
   add_sizes(app);
+  add_shapes(app);
   add_settings(app);
   add_device(app);
 }

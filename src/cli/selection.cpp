@@ -48,6 +48,12 @@ Selection SelectionOptions::of_rows() const {
 
 Selection SelectionOptions::parse() const {
   Selection out = of_rows();
+  if (!shapes.empty()) out.shapes.matrices = parse_shapes(shapes);
+  if (!segments.empty()) out.shapes.segments = parse_segments(segments);
+  for (const Operation o : out.operations)
+    if (!takes(o, out.shapes))
+      throw UsageError("operation " + std::string(name(o)) + " is not over such shapes; --shapes is of row_sums and "
+                       "column_sums, --segments of segment_sums");
   if (!settings.empty()) out.settings = parse_assignments(settings);
   if (!device.empty()) out.device = parse_device(device);
   if (out.device == DeviceKind::sim) require_sim();

@@ -24,16 +24,17 @@ namespace reductio::cli {
 struct SelectionOptions {
   std::vector<std::string> plugins;
   std::string nvcc_flags;
-  std::string variants, types, operations, sizes, settings, device, gpu, seed = "1", order_seed;
+  std::string variants, types, operations, sizes, shapes, segments, settings, device, gpu, seed = "1", order_seed;
 
   void add_variants(CLI::App&);  ///< --variants
   void add_plugins(CLI::App&);   ///< --plugin, --nvcc-flags
   void add_types(CLI::App&);     ///< --types, --operations
   void add_sizes(CLI::App&);     ///< --sizes
+  void add_shapes(CLI::App&);    ///< --shapes, --segments
   void add_settings(CLI::App&);  ///< --set, --seed
   void add_order(CLI::App&);     ///< --order-seed
   void add_device(CLI::App&);    ///< --device, --gpu
-  void add_points(CLI::App&);    ///< what makes points of a variant: types, sizes, settings and device
+  void add_points(CLI::App&);    ///< what makes points of a variant: types, sizes, shapes, settings and device
 
   /// What of them chooses rows: variants, types, operations and sizes. Throws UsageError.
   Selection of_rows() const;

@@ -20,7 +20,7 @@
 #include "cli/terminal.h"
 #include "core/dataset.h"
 #include "core/parse.h"
-#include "core/reference.h"
+#include "core/outputs.h"
 #include "measure/results/csv.h"
 #include "measure/session/interrupts.h"
 #include "verify/junit.h"
@@ -68,6 +68,7 @@ Variant narrowed(Variant v, const Selection& asked, bool compares_settings) {
   const std::vector<Operation> operations = v.operations;
   keep(v.types, asked.types);
   keep(v.operations, asked.operations);
+  std::erase_if(v.operations, [&](Operation o) { return !takes(o, asked.shapes); });
   const auto has_operation = [&](ElementType type) {
     return std::any_of(v.operations.begin(), v.operations.end(), [&](Operation o) { return is_defined(o, type); });
   };
@@ -122,6 +123,7 @@ std::string again(const Failure& f, DeviceKind device, const VerifyOptions& o, c
   const SelectionOptions& s = o.selection;
   std::vector<std::pair<std::string, std::string>> given{
       {"gpu", s.gpu},      {"operations", s.operations}, {"types", s.types}, {"sizes", s.sizes},
+      {"shapes", s.shapes}, {"segments", s.segments},
       {"set", s.settings}, {"offset", o.offset},         {"tier", o.tier},   {"dataset", o.dataset},
       {"seed", s.seed},    {"order", o.order},           {"like", o.like},   {"index-limit", o.index_limit},
       {"check", o.check}};
@@ -232,7 +234,7 @@ void check_case(const Case& c) {
                                  c.variant->id, c.settings.str().empty() ? "" : " with ", c.settings.str(),
                                  c.variant->id));
   if (c.check != "exact" || !is_floating(p.type)) return;
-  if (!reference(p.operation, p.type, make_tile(c.dataset, p.type, p.n, c.seed), p.n).all_exact())
+  if (!ExactOutputs(p, make_tile(c.dataset, p.type, p.extent(), c.seed)).all_exact())
     throw UsageError(fmt::format("--check exact: the {} of '{}' data in {} depends on the order of adding; give "
                                  "--check bounded or --dataset exact",
                                  name(p.operation), c.dataset, name(p.type)));
@@ -250,6 +252,8 @@ std::size_t index_limit_of(const VerifyOptions& options) {
   return parse_whole("--index-limit", options.index_limit, "a whole number from 0 to 2^31", std::uint64_t{1} << 31);
 }
 
+bool names_sizes(const Selection& asked) { return !asked.sizes.empty() || !asked.shapes.empty(); }
+
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just
 /// the one kind of case that --dataset and --check describe. Throws UsageError where there is no such case.
 std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked, const Variant& v, DeviceKind device) {
@@ -260,12 +264,12 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
   std::vector<Case> out;
   for (Operation operation : v.operations)
     for (ElementType type : v.types)
-      for (const std::size_t n : asked.sizes)
+      for (const Problem& problem : problems_of(operation, type, asked.sizes, asked.shapes))
         for (auto [dataset, check] : works) {
           if (dataset == "wide" && has_squares(operation)) dataset = "wide-square";
           if (!has_dataset(dataset, type)) continue;  // infinities of integers
           out.push_back({&v,
-                         {operation, type, n},
+                         problem,
                          v.settings(),
                          offset,
                          dataset,
@@ -274,7 +278,7 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
                          check == "bounded" && !is_floating(type) ? "exact" : check,
                          options.like,
                          index_limit_of(options)});
-          out.back().cost = 1e4 + static_cast<double>(n);
+          out.back().cost = 1e4 + static_cast<double>(problem.n);
           check_case(out.back());
         }
   return out;
@@ -299,9 +303,14 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   const bool has_any =
       !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty() ||
       !options.index_limit.empty();
-  if (asked.sizes.empty() && has_any)
+  if (!names_sizes(asked) && has_any)
     throw UsageError(
         "--offset, --dataset, --order, --check and --index-limit describe cases of named sizes; give --sizes, too");
+  const bool open = !asked.shapes.segments.empty() ||
+                    std::any_of(asked.shapes.matrices.begin(), asked.shapes.matrices.end(),
+                                [](const AskedShape& s) { return s.fits_any_n(); });
+  if (asked.sizes.empty() && open)
+    throw UsageError("these shapes leave open how many elements there are; give --sizes, too");
 }
 
 /// What is to be done on one device.
@@ -310,10 +319,15 @@ struct Work {
   std::vector<VariantResult> refused{};  ///< those of which nothing was left
 };
 
+bool takes_any(const Variant& v, const AskedShapes& asked) {
+  return std::any_of(v.operations.begin(), v.operations.end(), [&](Operation o) { return takes(o, asked); });
+}
+
 Work plan(DeviceKind kind, const std::vector<const Variant*>& selected, const Selection& asked,
           bool compares_settings) {
   Work work;
   for (const Variant* v : selected) {
+    if (!takes_any(*v, asked.shapes)) continue;
     // Of a kernel that the simulated device cannot run, the summary says so.
     if (!v->runs_on(kind) && (kind != DeviceKind::sim || v->cuda_only.empty())) continue;
     try {
@@ -339,7 +353,7 @@ VerifyReport verified(const VerifyOptions& options, const Selection& asked, cons
   if (!options.tier.empty()) tier = parse_tier(options.tier);
   const auto open = [&] { return open_or_advise(kind, options.selection.gpu); };
   const auto cases_of = [&](const Variant& v, const DeviceInfo& device) {
-    if (!asked.sizes.empty()) return cases_at(options, asked, v, kind);
+    if (names_sizes(asked)) return cases_at(options, asked, v, kind);
     auto cases = battery(v, device, tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard), asked.seed);
     for (Case& c : cases)
       if (c.like.empty()) c.like = options.like;
@@ -374,10 +388,13 @@ int run(const VerifyOptions& options) {
   const Selection asked = options.selection.parse();
   const auto selected = options.selection.selected();
   check_case_options(options, asked);
+  if (std::none_of(selected.begin(), selected.end(), [&](auto* v) { return takes_any(*v, asked.shapes); }))
+    throw UsageError("none of the selected variants has an operation over such shapes; 'reductio list --operations "
+                     "row_sums' shows those of rows, column_sums and segment_sums the others");
   if (!options.like.empty() && asked.device != DeviceKind::sim)
     throw UsageError("--like is of the simulated device; give --device sim, too");
   if (!options.tier.empty()) parse_tier(options.tier);
-  if (!options.tier.empty() && !asked.sizes.empty())
+  if (!options.tier.empty() && names_sizes(asked))
     throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
   if (options.patience_s && !(*options.patience_s >= 0))
     throw UsageError("--patience takes a number of seconds, or 0 to wait for ever");
@@ -505,7 +522,7 @@ Command add_verify(CLI::App& app) {
   sub->add_option(
          "--check", options->check,
          "With --sizes, as a failing case names it: exact, bounded, special, repeat, two-plans, calls, "
-         "many-calls, settings, chain, bias or fault")
+         "many-calls, settings, chain, bias, neighbours or fault")
       ->type_name("CHECK");
   sub->add_option("--like", options->like,
                   "The simulated device is like sm-75, sm-86, nvidia-h200 or nvidia-b200")

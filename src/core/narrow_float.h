@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/types.h"
+
 namespace reductio {
 
 /// Sign, exponent and `fraction_bits` of fraction in 16 bits, by the rules of IEEE 754: subnormal numbers, infinities
@@ -80,5 +82,21 @@ template <class T>
 inline constexpr bool is_narrow_float = false;
 template <int fraction_bits>
 inline constexpr bool is_narrow_float<NarrowFloat<fraction_bits>> = true;
+
+/// f(In()) with the element's type, signed.
+template <class F>
+auto with_element(ElementType type, F f) {
+  switch (type) {
+    case ElementType::i8: return f(std::int8_t());
+    case ElementType::i32: return f(std::int32_t());
+    case ElementType::i64: return f(std::int64_t());
+    case ElementType::i128: return f(Int128());
+    case ElementType::f16: return f(F16());
+    case ElementType::bf16: return f(BF16());
+    case ElementType::f32: return f(float());
+    case ElementType::f64: break;
+  }
+  return f(double());
+}
 
 }  // namespace reductio

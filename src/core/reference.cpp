@@ -75,22 +75,6 @@ void replace_float(Operation op, const std::byte* was, const std::byte* now, Ref
   if (after != 0) out.finest = std::min(out.finest, (op == Operation::sum_of_squares ? 2 : 1) * lowest_bit(after));
 }
 
-/// f(In()) with the element's type, signed.
-template <class F>
-auto with_element(ElementType type, F f) {
-  switch (type) {
-    case ElementType::i8: return f(std::int8_t());
-    case ElementType::i32: return f(std::int32_t());
-    case ElementType::i64: return f(std::int64_t());
-    case ElementType::i128: return f(Int128());
-    case ElementType::f16: return f(F16());
-    case ElementType::bf16: return f(BF16());
-    case ElementType::f32: return f(float());
-    case ElementType::f64: break;
-  }
-  return f(double());
-}
-
 /// `op` is no moments.
 ReferenceTerms terms_of(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
   ReferenceTerms out;
@@ -292,6 +276,29 @@ double floating_result(const void* result, ElementType type) {
   double twice;
   std::memcpy(&twice, result, sizeof twice);
   return twice;
+}
+
+Reference reference_of_multiple(ElementType accumulator, int finest, Int128 sum, Int128 magnitude) {
+  const bool single = accumulator == ElementType::f32;
+  const int digits = single ? std::numeric_limits<float>::digits : std::numeric_limits<double>::digits;
+  const int least = (single ? std::numeric_limits<float>::min_exponent : std::numeric_limits<double>::min_exponent) -
+                    digits;
+  const int most = single ? std::numeric_limits<float>::max_exponent : std::numeric_limits<double>::max_exponent;
+  // Conversion rounds to nearest. Below the least normal number a multiple of the least subnormal has few digits.
+  const double rounded = single ? static_cast<double>(static_cast<float>(sum)) : static_cast<double>(sum);
+  Reference out{.type = accumulator};
+  out.value = std::ldexp(rounded, finest);
+  if (single) out.value = static_cast<double>(static_cast<float>(out.value));
+  out.sum_of_magnitudes = std::ldexp(static_cast<double>(magnitude), finest);
+  out.residual = std::ldexp(static_cast<double>(sum - static_cast<Int128>(rounded)), finest);
+  out.exact_in_any_order = finest >= least && magnitude <= Int128{1} << digits && finest + digits < most;
+  return out;
+}
+
+std::optional<double> proven_share(ElementType accumulator, std::size_t longest_chain) {
+  const double u = std::ldexp(1.0, accumulator == ElementType::f32 ? -24 : -53);
+  const ErrorBound bound = bound_of(static_cast<double>(longest_chain), u, false);
+  return bound.worst_case && longest_chain > 0 ? std::optional(bound.factor) : std::nullopt;
 }
 
 Reference reference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {

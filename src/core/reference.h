@@ -38,7 +38,8 @@ Reference reference(Operation, ElementType, std::span<const std::byte> tile, std
 /// An input element that is changed for one call. A kernel that returns a remembered result, or reads only part of its
 /// input, then gives the unchanged input's result.
 struct ChangedElement {
-  std::size_t index = 0, bytes = 0;      ///< which of the n, and the size of one
+  std::size_t index = 0, bytes = 0;      ///< where it lies, in elements, and the size of one
+  std::size_t output = 0;                ///< which output it is added up in
   ElementBytes was{}, is{};           ///< the element itself: the first `bytes` of each
   Reference want{};                      ///< what is right while it is changed
 };
@@ -82,6 +83,14 @@ class ExactReference {
 
 /// The first value of a result, an f32 or f64.
 double floating_result(const void* result, ElementType);
+
+/// What is right of a sum of floats that is a whole multiple of 2^finest, as are its terms; `magnitude` is the sum of
+/// theirs. Both in units of 2^finest.
+Reference reference_of_multiple(ElementType accumulator, int finest, Int128 sum, Int128 magnitude);
+
+/// How far a finite result may be from the exact sum, as a share of sum|x|, whatever the terms' signs; nothing where
+/// only check_result() can tell.
+std::optional<double> proven_share(ElementType accumulator, std::size_t longest_chain);
 
 /// The verdict on one result (raw bytes of Problem::result_bytes() in host memory). Of moments both values must be
 /// right. All members but the two texts describe the sum, or the sum of squares if only that is wrong.

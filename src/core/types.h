@@ -9,6 +9,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "core/shape.h"
+
 namespace reductio {
 
 __extension__ typedef __int128 Int128;
@@ -22,6 +24,9 @@ enum class Operation {
   sum_of_squares,
   moments,   ///< the sum and the sum of squares, by one call: a result of two values
   wide_sum,  ///< the sum in an accumulator of 64 bits, of types whose own is narrower: i8, i32 and f32
+  row_sums,      ///< of rows and columns: the sum of each row
+  column_sums,   ///< likewise of each column
+  segment_sums,  ///< the sum of each segment
 };
 enum class ElementType {
   i8,
@@ -54,8 +59,10 @@ std::span<const ElementType> all_types();
 bool has_squares(Operation);
 /// Whether the operation takes elements of that type. The wide sum does not take all, and the sum alone takes i128.
 bool is_defined(Operation, ElementType);
-/// Accumulators that a result consists of: 2 of moments, the sum before the sum of squares; else 1.
+/// Accumulators that one output consists of: 2 of moments, the sum before the sum of squares; else 1.
 std::size_t values_of(Operation);
+/// Whether it has an output for each row, column or segment: operations over shapes (InputShape), which have no other.
+bool has_shape(Operation);
 
 /// Room for one element of any type.
 using ElementBytes = std::array<std::byte, 16>;
@@ -69,18 +76,46 @@ bool is_floating(ElementType);
 /// accumulator.
 ElementType accumulator_of(Operation, ElementType);
 
-/// One reduction to be done: n elements of one type, one operation.
+/// One reduction to be done: n elements of one type, one operation, and for operations over shapes how they lie.
 struct Problem {
   Operation operation = Operation::sum;
   ElementType type = ElementType::i32;
-  std::size_t n = 0;
+  std::size_t n = 0;    ///< that are added up: without what lies between rows
+  InputShape shape{};   ///< without one, an operation over shapes has one row, or one segment
 
   ElementType accumulator() const { return accumulator_of(operation, type); }
-  /// Bytes of the input, counted once; what every bandwidth is derived from.
+  std::size_t rows() const { return shape.rows.value_or(1); }
+  std::size_t columns() const { return shape.columns.value_or(n); }
+  std::size_t pitch() const { return shape.pitch_elements.value_or(columns()); }
+  std::size_t segments() const { return shape.segments.value_or(1); }
+  /// Elements of memory that the input spans, what lies between its rows included.
+  std::size_t extent() const { return n == 0 ? 0 : shape.pitch_elements ? (rows() - 1) * pitch() + columns() : n; }
+  /// One, or one for each row, column or segment.
+  std::size_t outputs() const;
+  /// Bytes of the input's elements, counted once; what every bandwidth is derived from.
   std::size_t bytes() const { return n * size_of(type); }
-  /// Bytes of the result, which lies in memory as accumulators one after the other; at most 16.
-  std::size_t result_bytes() const { return values_of(operation) * size_of(accumulator()); }
+  /// Bytes of the result, which lies in memory as accumulators one after the other; at most 16 of one output.
+  std::size_t result_bytes() const { return outputs() * values_of(operation) * size_of(accumulator()); }
 };
+
+/// Elements of the output that has most. A plan may know no more than that, n and `segments` of how segments lie.
+std::size_t longest_line(const Problem&);
+
+/// What a person asks of shapes; both empty: nothing.
+struct AskedShapes {
+  std::vector<AskedShape> matrices{};   ///< for sums of rows and of columns
+  std::vector<std::string> segments{};  ///< their lengths, for sums of segments
+  bool empty() const { return matrices.empty() && segments.empty(); }
+};
+
+/// Whether the operation is over such shapes as are asked for; any is where none are.
+bool takes(Operation, const AskedShapes&);
+/// The problems of an operation over each of `sizes` elements; of operations over shapes each shape that is asked for,
+/// else about as many rows as columns, or segments of 32. Shapes that leave nothing open come once. Throws UsageError.
+std::vector<Problem> problems_of(Operation, ElementType, const std::vector<std::size_t>& sizes, const AskedShapes&);
+/// The problem of that many elements whose shape has this text (InputShape::text).
+Problem problem_with_shape(Operation, ElementType, std::size_t n, const std::string& shape);
+
 
 /// What a variant may know of the device when it chooses its launch.
 struct DeviceInfo {

@@ -105,7 +105,7 @@ void add_up_exactly(Operation operation, ElementType type, const void* in, std::
       case Operation::sum: return call_once<T, Identity>(in, n, out, workspace, gpu, stream);
       case Operation::sum_of_squares: return call_once<T, Square>(in, n, out, workspace, gpu, stream);
       case Operation::moments: return call_once<T, Moments>(in, n, out, workspace, gpu, stream);
-      case Operation::wide_sum: break;
+      default: break;
     }
     throw Refused("operation is not supported");
   };

@@ -59,7 +59,7 @@ std::unique_ptr<Plan> prepare(const Problem& p, const tuned::Choice& choice, con
       case Operation::sum: return plan<In, Acc, Identity>(p, choice, device, workspace);
       case Operation::sum_of_squares: return plan<In, Acc, Square>(p, choice, device, workspace);
       case Operation::moments: return plan<In, Acc, tuned::Moments>(p, choice, device, workspace);
-      case Operation::wide_sum: break;
+      default: break;
     }
     throw Refused("operation is not supported");
   });

@@ -115,6 +115,10 @@ std::vector<std::size_t> spread_sizes_to(std::size_t limit) {
 }  // namespace
 
 std::vector<Case> Builder::build() {
+  if (has_shape(v_.operations.front())) {
+    add_shapes();
+    return std::move(cases_);
+  }
   if (!right_.empty()) {
     if (scope_.whole_to) add_whole_product();
     if (scope_.pairs_to) add_covering_array();
@@ -161,7 +165,8 @@ void Builder::add_whole_product() {
         for (const Operation operation : v_.operations) {
           if (!is_defined(operation, type)) continue;
           for (const char* order : orders) {
-            candidates.push_back({&s, {operation, type, n}, order, cost_of(device_.kind, shape, n, order, "")});
+            const Problem problem{operation, type, n};
+            candidates.push_back({&s, problem, order, cost_of(device_.kind, shape, n, order, "")});
             total += candidates.back().cost;
           }
         }

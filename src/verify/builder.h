@@ -131,6 +131,15 @@ class Builder {
   /// where a thread's last step, past the end, reaches it.
   void add_index_types();
 
+  // Those of shape_cases.cpp.
+
+  /// Of operations over shapes, in place of all the others: every two values of all factors meet, a shape in place of a
+  /// size. Rows and columns from 0 on, odd ones and vectors' edges, pitches, segments without elements and one giant.
+  void add_shapes();
+  void add_shapes_of(Operation, const std::vector<ElementType>&);
+  std::vector<Problem> shapes_of(Operation, ElementType) const;
+  void add_large_shapes(Operation);
+
   // What the parts are made of.
 
   void add_covering_array_of(const std::vector<Operation>&, const std::vector<ElementType>&);

@@ -23,14 +23,14 @@ constexpr std::size_t guard = 64;
 constexpr unsigned char mark = 0xA5;
 
 /// Cached: a reference costs a pass over a tile, and many settings of many variants use the same data.
-const ExactReference& reference_for(Operation operation, const CaseInput& input) {
-  using Key = std::tuple<Operation, ElementType, std::string, std::size_t, std::uint64_t>;
-  static std::map<Key, ExactReference> known;
+const ExactOutputs& exact_outputs(const Problem& problem, const CaseInput& input) {
+  using Key = std::tuple<Operation, ElementType, std::string, std::size_t, std::uint64_t, std::string>;
+  static std::map<Key, ExactOutputs> known;
   const Recipe& recipe = input.recipe;
-  const Key key{operation, recipe.type, recipe.dataset, recipe.n, recipe.seed};
+  const Key key{problem.operation, recipe.type, recipe.dataset, problem.n, recipe.seed, problem.shape.text()};
   const auto at = known.find(key);
   if (at != known.end()) return at->second;
-  return known.try_emplace(key, operation, recipe.type, input.tile, recipe.n).first->second;
+  return known.try_emplace(key, problem, input.tile).first->second;
 }
 
 bool all_poisoned(const std::byte* bytes, std::size_t count) {
@@ -88,8 +88,9 @@ OwnPlan::OwnPlan(const Variant& v, const Problem& p, const Settings& s, const De
   plan_ = make_plan(v, p, s, device);
 }
 
-OwnPlan OwnPlan::of(const Case& c, const DeviceInfo& device) {
-  if (c.check != "fault") return {*c.variant, c.problem, c.settings, device};
+OwnPlan OwnPlan::of(const Case& c, Workbench& bench) {
+  const DeviceInfo& device = bench.backend.info();
+  if (c.check != "fault") return {*c.variant, bench.placed(c), c.settings, device};
   Variant v = *c.variant;
   v.known_fault = nullptr;
   return {v, c.problem, c.settings, device};
@@ -125,7 +126,7 @@ std::string OwnPlan::misdeclared() const {
 std::optional<ChangedElement> change_of(const CaseInput& input, const Case& c, const OwnPlan& plan,
                                         std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  return reference_for(c.problem.operation, input).draw_change(input.tile, random, plan.info().longest_chain);
+  return exact_outputs(c.problem, input).draw_change(input.tile, random, plan.info().longest_chain);
 }
 
 CaseCall::CaseCall(Workbench& bench, const Case& what, OwnPlan& plan, CaseInput& input, Output& output, Stream stream,
@@ -137,11 +138,12 @@ CaseCall::CaseCall(Workbench& bench, const Case& what, OwnPlan& plan, CaseInput&
       output_(output),
       stream_(stream),
       copy_(std::move(copy)),
-      changed_(std::move(changed)) {
+      changed_(std::move(changed)),
+      result_(output.bytes()) {
   if (!copy_ && what.variant->consumes_input) copy_ = bench.room_for(input);
   if (!on_sim()) return;
   // Kernels may touch the n elements and the result, and nothing beside them.
-  sim::set_reach(device_input().bytes_at(skipped()), what.problem.bytes());
+  sim::set_reach(device_input().bytes_at(skipped()), input_bytes());
   sim::set_reach(output_.get(), output_.bytes());
   if (!what.variant->consumes_input) sim::protect_input(device_input().get());
 }
@@ -150,7 +152,7 @@ CaseCall::CaseCall(Workbench& bench, const Case& what, OwnPlan& plan, CaseInput&
 void CaseCall::put_input() {
   Backend& backend = bench_.backend;
   if (copy_)
-    backend.copy_within(copy_->bytes_at(skipped()), input_.memory.bytes_at(skipped()), case_.problem.bytes(), stream_);
+    backend.copy_within(copy_->bytes_at(skipped()), input_.memory.bytes_at(skipped()), input_bytes(), stream_);
   if (changed_) backend.copy_in(changed_place(), changed_->is.data(), changed_->bytes, stream_);
 }
 
@@ -190,24 +192,23 @@ std::string CaseCall::settle(bool is_first) {
     bench_.backend.synchronize(stream_);
   else
     plan_.finish(result_.data(), stream_);
-  Result in_output{};
+  Result in_output(output_.bytes());
   if (std::string why = output_.read(in_output.data(), stream_); !why.empty()) return why;
   if (std::string why = workspace_intact(); !why.empty()) return why;
   if (on_device) result_ = in_output;
 
   const Problem& p = case_.problem;
-  const Reference& unchanged = reference_for(p.operation, input_).reference();
-  if (case_.check == "exact" && !(changed_ ? changed_->want : unchanged).all_exact())
+  const ExactOutputs& exact = exact_outputs(p, input_);
+  if (case_.check == "exact" && !(changed_ ? changed_->want.all_exact() : exact.all_exact()))
     return "the battery is at fault: this data is not exact in every order";
   const auto judged = [&](bool flushes) {
-    return check_call(result_.data(), unchanged, changed_ ? &*changed_ : nullptr, info.longest_chain, p.operation,
-                      flushes);
+    return exact.check(result_.data(), changed_ ? &*changed_ : nullptr, info.longest_chain, flushes);
   };
   Check check = judged(info.flushes_subnormals.value_or(false));
   if (!check.ok && flushes_subnormals(bench_.backend, case_, info)) check = judged(true);
   std::string why = case_.check == "fault" ? not_as_declared(check) : check.why;
-  const bool untouched = on_device && all_poisoned(in_output.data(), p.result_bytes());
-  if (why.empty() && untouched && is_floating(unchanged.type)) why = "got nan, which is right by chance alone";
+  const bool untouched = on_device && p.outputs() > 0 && all_poisoned(in_output.data(), p.result_bytes());
+  if (why.empty() && untouched && is_floating(p.accumulator())) why = "got nan, which is right by chance alone";
   if (why.empty()) return input_unchanged();
   if (const std::string undefined = undefined_values(); !undefined.empty()) return why + "; " + undefined;
   why += check.about_change;
@@ -219,7 +220,7 @@ std::string CaseCall::settle(bool is_first) {
 }
 
 bool CaseCall::is_nan() const {
-  const Reference& want = reference_for(case_.problem.operation, input_).reference();
+  const Reference& want = exact_outputs(case_.problem, input_).first();
   return is_floating(want.type) && std::isnan(want.value);
 }
 
@@ -240,7 +241,7 @@ bool CaseCall::drops_undefined_shuffles() {
     return p.operation != Operation::moments && !std::isnan(floating_result(result_.data(), type));
   if (!can_be_launched_again()) return false;
   const sim::OtherUndefined others;
-  Result again{};
+  Result again(output_.bytes());
   try {
     enqueue_again(*this);
     bench_.backend.synchronize(stream_);
@@ -252,7 +253,7 @@ bool CaseCall::drops_undefined_shuffles() {
 }
 
 double CaseCall::relative_error() const {
-  const Reference& want = reference_for(case_.problem.operation, input_).reference();
+  const Reference& want = exact_outputs(case_.problem, input_).first();
   const double got = floating_result(result_.data(), want.type);
   return (got - want.value - want.residual) / want.value;
 }
@@ -291,7 +292,7 @@ std::string CaseCall::workspace_intact() const {
 /// Of a CPU's wrong result: whether there is another one a while later.
 std::string CaseCall::written_later(const Result& then) const {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  Result now{};
+  Result now(output_.bytes());
   output_.read(now.data(), stream_);
   return now == then ? "" : "; 50 ms later the output is another: the call returned before its work was done";
 }

@@ -1,7 +1,6 @@
 #pragma once
 /// One call of a plan, from its input to the verdict, with its stream and an output between guards.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/reference.h"
+#include "core/outputs.h"
 #include "core/variant.h"
 #include "device/backend.h"
 #include "device/sim/plans.h"
@@ -20,7 +19,7 @@
 
 namespace reductio {
 
-using Result = std::array<std::byte, 16>;  // the widest: two accumulators
+using Result = std::vector<std::byte>;
 
 class OwnStream {
  public:
@@ -73,7 +72,7 @@ class OwnPlan {
  public:
   OwnPlan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
   /// Of a case. Settings with a known fault are refused otherwise; here they have one, to show it.
-  static OwnPlan of(const Case&, const DeviceInfo&);
+  static OwnPlan of(const Case&, Workbench&);
 
   PlanInfo info() const { return plan_->info(); }
   Guarded guarded() const { return plan_->guarded(); }
@@ -132,6 +131,7 @@ class CaseCall {
   void put_input();
 
   bool on_sim() const { return bench_.backend.info().kind == DeviceKind::sim; }
+  std::size_t input_bytes() const { return case_.problem.extent() * size_of(case_.problem.type); }
   std::size_t skipped() const { return case_.offset_elements * size_of(case_.problem.type); }
   const DeviceMemory& device_input() const { return copy_ ? *copy_ : input_.memory; }
   void* changed_place() const { return device_input().bytes_at(skipped() + changed_->index * changed_->bytes); }
@@ -146,7 +146,7 @@ class CaseCall {
   std::optional<ChangedElement> changed_;
   std::function<void()> again_;
   std::string wrong_launch_, wrong_arithmetic_;
-  Result result_{};
+  Result result_;
 };
 
 }  // namespace reductio

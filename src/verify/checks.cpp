@@ -32,7 +32,7 @@ Case opposite(const Case& c) {
 
 /// One call. A variant that has met this input finds another element somewhere.
 std::string check_once(Workbench& bench, const Case& c) {
-  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench);
   CaseInput& in = bench.input(recipe_of(c, c.seed));
   const OwnStream stream(bench.backend);
   Output output(bench.backend, c.problem.result_bytes(), stream);
@@ -51,7 +51,7 @@ std::string check_once(Workbench& bench, const Case& c) {
 /// One plan on A, then on B with no pause where results stay on the device, then on A again. For floats, B is exact
 /// data, so each of its elements counts.
 std::string check_repeat(Workbench& bench, const Case& c) {
-  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench);
   CaseInput& a = bench.input(recipe_of(c, c.seed));
   Recipe other = recipe_of(c, c.seed + 1);
   if (is_floating(c.problem.type)) other.dataset = "exact";
@@ -85,8 +85,8 @@ std::string check_repeat(Workbench& bench, const Case& c) {
 
 /// Two plans on two streams, each called twice, their calls interleaved and awaited in reverse.
 std::string check_two_plans(Workbench& bench, const Case& c) {
-  OwnPlan plan_1 = OwnPlan::of(c, bench.backend.info());
-  OwnPlan plan_2 = OwnPlan::of(c, bench.backend.info());
+  OwnPlan plan_1 = OwnPlan::of(c, bench);
+  OwnPlan plan_2 = OwnPlan::of(c, bench);
   CaseInput& a = bench.input(recipe_of(c, c.seed));
   CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
   const std::size_t bytes = c.problem.result_bytes();
@@ -130,7 +130,7 @@ std::string check_two_plans(Workbench& bench, const Case& c) {
 /// stream. From the third call on, each changes another element of the input. One is captured, where a device can, and
 /// launched twice.
 std::string check_calls(Workbench& bench, const Case& c) {
-  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench);
   CaseInput& a = bench.input(recipe_of(c, c.seed));
   CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
   const OwnStream stream(bench.backend), other(bench.backend);
@@ -193,7 +193,7 @@ std::uint32_t age(OwnPlan& plan, const std::array<Words, 3>& seen, std::uint32_t
 
 /// One plan called so often that rings of 256 places come round, on two inputs in turn; then where its counters wrap.
 std::string check_many_calls(Workbench& bench, const Case& c) {
-  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench);
   CaseInput& a = bench.input(recipe_of(c, c.seed));
   CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
   const OwnStream stream(bench.backend);
@@ -227,7 +227,7 @@ std::string check_many_calls(Workbench& bench, const Case& c) {
 /// Rounding errors of many calls, which must be of both signs: truncation stays within each call's bound.
 std::string check_bias(Workbench& bench, const Case& c) {
   if (!is_floating(c.problem.type)) throw Refused("a bias is one of rounding, and integers are not rounded");
-  OwnPlan plan = OwnPlan::of(c, bench.backend.info());
+  OwnPlan plan = OwnPlan::of(c, bench);
   const OwnStream stream(bench.backend);
   Output output(bench.backend, c.problem.result_bytes(), stream);
   const int calls = bias_calls(c.problem.n);
@@ -270,7 +270,7 @@ std::string check_settings(Workbench& bench, const Case& c) {
   for (const Settings& s : all) {
     one.settings = s;
     if (!refusal(v, bench.backend.info().kind, c.problem, s).empty()) continue;
-    OwnPlan plan(v, c.problem, s, bench.backend.info());
+    OwnPlan plan(v, bench.placed(c), s, bench.backend.info());
     CaseCall call(bench, one, plan, in, output, stream);
     const Drain drain(bench.backend, {stream});
     output.poison(stream);
@@ -288,7 +288,7 @@ std::string check_settings(Workbench& bench, const Case& c) {
   if (bench.backend.info().kind == DeviceKind::sim) {
     constexpr const char* of_many_sms = "nvidia-h200";
     const sim::Like like(of_many_sms);
-    OwnPlan plan(v, c.problem, c.settings, bench.backend.info());
+    OwnPlan plan(v, bench.placed(c), c.settings, bench.backend.info());
     CaseCall call(bench, c, plan, in, output, stream);
     const Drain drain(bench.backend, {stream});
     output.poison(stream);
@@ -300,12 +300,54 @@ std::string check_settings(Workbench& bench, const Case& c) {
              " SMs change the launch, differs in bits, though the variant declares that n alone decides "
              "(Determinism::always)";
   }
-  OwnPlan plan(v, c.problem, c.settings, bench.backend.info());
+  OwnPlan plan(v, bench.placed(c), c.settings, bench.backend.info());
   CaseCall changed(bench, c, plan, in, output, stream, nullptr, change_of(in, c, plan, c.seed));
   const Drain drain(bench.backend, {stream});
   output.poison(stream);
   changed.enqueue();
   if (std::string why = changed.settle(); !why.empty()) return "with another element in the input: " + why;
+  return {};
+}
+
+/// Rows or segments alone, each where it lies: their bits must be those that they have beside the others.
+std::string check_neighbours(Workbench& bench, const Case& c) {
+  const Problem& all = c.problem;
+  if (c.variant->determinism != Determinism::always || all.operation == Operation::column_sums || !has_shape(all.operation))
+    throw Refused("does not declare that a row's bits are its own (Determinism::always of row_sums or segment_sums)");
+  OwnPlan plan = OwnPlan::of(c, bench);
+  CaseInput& in = bench.input(recipe_of(c, c.seed));
+  const OwnStream stream(bench.backend);
+  Output output(bench.backend, all.result_bytes(), stream);
+  CaseCall call(bench, c, plan, in, output, stream);
+  const Drain drain(bench.backend, {stream});
+  call.enqueue();
+  if (std::string why = call.settle(); !why.empty()) return why;
+
+  const std::size_t size = size_of(all.accumulator()), outputs = all.outputs();
+  constexpr std::size_t most_looked_at = 5;
+  for (std::size_t k = 0; k < std::min(outputs, most_looked_at); ++k) {
+    const std::size_t i = k * (outputs - 1) / std::max<std::size_t>(std::min(outputs, most_looked_at) - 1, 1);
+    std::size_t begin = i * all.pitch(), length = all.columns();
+    if (const auto& offsets = all.shape.offsets) {
+      begin = static_cast<std::size_t>((*offsets)[i]);
+      length = static_cast<std::size_t>((*offsets)[i + 1]) - begin;
+    }
+    Case alone = c;
+    alone.problem = problem_with_shape(all.operation, all.type, length,
+                                       all.shape.offsets ? "uniform:" + std::to_string(std::max<std::size_t>(length, 1))
+                                                         : "1x" + std::to_string(length));
+    if (alone.problem.outputs() != 1) continue;  // no segment has no elements alone
+    OwnPlan one = OwnPlan::of(alone, bench);
+    Output its(bench.backend, size, stream);
+    one.begin_call(stream);
+    one.enqueue(in.memory.bytes_at((c.offset_elements + begin) * size_of(all.type)), its.get(), stream);
+    Result result(size);
+    if (std::string why = its.read(result.data(), stream); !why.empty()) return why;
+    if (!std::equal(result.begin(), result.end(), call.result().begin() + static_cast<std::ptrdiff_t>(i * size)))
+      return "output " + std::to_string(i) + " of " + std::to_string(outputs) +
+             " differs in bits from that of the same elements alone, though the variant declares that a row's bits are "
+             "its own (Determinism::always)";
+  }
   return {};
 }
 
@@ -320,6 +362,7 @@ constexpr Protocol protocols[] = {{"repeat", check_repeat},
                                   {"many-calls", check_many_calls},
                                   {"settings", check_settings},
                                   {"bias", check_bias},
+                                  {"neighbours", check_neighbours},
                                   {"chain", check_chain}};
 
 }  // namespace

@@ -23,7 +23,8 @@ namespace {
 /// Small cases first, so that the first failure is the simplest; then equal inputs side by side.
 bool before(const Case& a, const Case& b) {
   const auto key = [](const Case& c) {
-    return std::tie(c.problem.n, c.problem.type, c.dataset, c.seed, c.offset_elements);
+    return std::tuple(c.problem.n, c.problem.type, c.problem.shape.text(), std::string_view(c.dataset), c.seed,
+                      c.offset_elements);
   };
   return key(a) < key(b);
 }
@@ -84,7 +85,7 @@ Child::Message message_of(const Event& e) {
     const Case& c = *e.what;
     add(std::string(name(c.problem.operation)), std::string(name(c.problem.type)), std::to_string(c.problem.n),
         std::to_string(c.offset_elements), c.dataset, std::to_string(c.seed), c.order, c.check,
-        c.like, std::to_string(c.index_limit), fmt::format("{}", c.cost));
+        c.like, std::to_string(c.index_limit), fmt::format("{}", c.cost), c.problem.shape.text());
     for (const auto& [name, value] : c.settings) add(name, value);
   }
   return out;
@@ -102,10 +103,10 @@ Event event_of(const Child::Message& m, const std::vector<const Variant*>& selec
   }
   if (e.kind == Event::Kind::begun) {
     const Variant& v = *selected.at(e.v);
-    e.what = Case{&v, {parse_operation(m.at(4)), parse_type(m.at(5)), number(6)}, Settings(v.tunables), number(7),
-                  m.at(8), number(9), m.at(10), m.at(11), m.at(12), number(13)};
+    e.what = Case{&v, problem_with_shape(parse_operation(m.at(4)), parse_type(m.at(5)), number(6), m.at(15)),
+                  Settings(v.tunables), number(7), m.at(8), number(9), m.at(10), m.at(11), m.at(12), number(13)};
     e.what->cost = std::stod(m.at(14));
-    for (std::size_t i = 15; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
+    for (std::size_t i = 16; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
   }
   return e;
 }
@@ -496,6 +497,7 @@ void check_like(std::string_view gpu) { const sim::Like like(gpu); }
 std::string Case::describe() const {
   std::string text = variant->id + " " + std::string(name(problem.operation)) + " " + std::string(name(problem.type)) +
                      " n=" + std::to_string(problem.n);
+  if (const std::string shape = problem.shape.text(); !shape.empty()) text += " shape=" + shape;
   if (const std::string set = settings.str(); !set.empty()) text += " " + set;
   if (offset_elements) text += " offset=" + std::to_string(offset_elements);
   text += " " + dataset + " seed=" + std::to_string(seed);
@@ -527,12 +529,13 @@ std::string verify_command(const Variant& v, DeviceKind device, const std::strin
 
 std::string Case::command(DeviceKind device, const std::string& program) const {
   std::vector<std::pair<std::string, std::string>> options{{"operations", std::string(name(problem.operation))},
-                                                           {"types", std::string(name(problem.type))},
-                                                           {"sizes", std::to_string(problem.n)}};
+                                                           {"types", std::string(name(problem.type))}};
+  if (!problem.shape.rows) options.emplace_back("sizes", std::to_string(problem.n));
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) options.emplace_back(option, value);
   };
   const auto unless_zero = [](std::size_t n) { return n ? std::to_string(n) : ""; };
+  add(problem.shape.segments ? "segments" : "shapes", problem.shape.text());
   std::string set = settings.str();
   std::replace(set.begin(), set.end(), ';', ',');
   add("set", set);

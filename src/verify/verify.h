@@ -41,7 +41,8 @@ struct Case {
   /// "calls", nine calls of one plan on two streams, one of them captured and launched twice; "many-calls", 300 of one
   /// plan, and those in which its counters wrap; "bias", 16 or more of one plan, whose errors must be of both signs;
   /// "settings", other settings and a GPU of more SMs, whose bits must agree (Determinism::always); "chain", the
-  /// declared longest chain of additions against the executed one (simulated device, floats).
+  /// declared longest chain of additions against the executed one (simulated device, floats); "neighbours", rows or
+  /// segments by themselves, whose bits must be those that they have beside others (Determinism::always).
   std::string check;
   std::string like{};      ///< the GPU that the simulated device is like (device/sim/gpu.h); empty: itself
   /// Indices of 32 bits count to this only (core/loop_index.h); 0: as far as they do.
@@ -62,8 +63,8 @@ std::string verify_command(const Variant&, DeviceKind, const std::string& progra
 
 /// What a case's order and check may be.
 inline constexpr std::array case_orders{"forward", "reverse", "starve", "random"};
-inline constexpr std::array case_checks{"exact", "bounded",    "special",  "repeat", "two-plans",
-                                        "calls", "many-calls", "settings", "chain",  "bias", "fault"};
+inline constexpr std::array case_checks{"exact", "bounded",    "special",  "repeat", "two-plans", "calls",
+                                        "many-calls", "settings", "chain", "bias", "neighbours", "fault"};
 /// Throws UsageError for the name of a GPU that the simulated device cannot be like; empty is itself.
 void check_like(std::string_view gpu);
 inline constexpr int many_calls = 300;

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/dataset.h"
+#include "device/sim/plans.h"
 #include "verify/call.h"
 #include "verify/checks.h"
 
@@ -19,11 +20,28 @@ constexpr std::size_t delay_bytes = std::size_t{256} << 20;
 }  // namespace
 
 Recipe recipe_of(const Case& c, std::uint64_t seed) {
-  return {c.dataset, c.problem.type, c.problem.n, c.offset_elements, seed};
+  return {c.dataset, c.problem.type, c.problem.extent(), c.offset_elements, seed};
 }
 
 std::shared_ptr<DeviceMemory> Workbench::room_for(const CaseInput& input) {
   return std::make_shared<DeviceMemory>(backend, input.memory.size());
+}
+
+Problem Workbench::placed(const Case& c) {
+  Problem p = c.problem;
+  if (!p.shape.offsets) return p;
+  if (placed_offsets_ != p.shape.offsets) {
+    const std::size_t bytes = p.shape.offsets->size() * sizeof(std::int64_t);
+    offsets_.reset();
+    offsets_.emplace(backend, bytes);
+    const OwnStream stream(backend);
+    backend.copy_in(offsets_->get(), p.shape.offsets->data(), bytes, stream);
+    backend.synchronize(stream);
+    placed_offsets_ = p.shape.offsets;
+    if (backend.info().kind == DeviceKind::sim) sim::protect_input(offsets_->get());
+  }
+  p.shape.offsets_on_device = static_cast<const std::int64_t*>(offsets_->get());
+  return p;
 }
 
 CaseInput& Workbench::input(const Recipe& recipe, const CaseInput* keep) {

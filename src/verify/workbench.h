@@ -19,7 +19,8 @@ namespace reductio {
 struct Recipe {
   std::string dataset;
   ElementType type;
-  std::size_t n, offset_elements;
+  std::size_t n;  ///< elements of memory (Problem::extent)
+  std::size_t offset_elements;
   std::uint64_t seed;
   bool operator==(const Recipe&) const = default;
 };
@@ -49,6 +50,8 @@ class Workbench {
   CaseInput& input(const Recipe&, const CaseInput* keep = nullptr);
   /// As much memory as the input has, poisoned.
   std::shared_ptr<DeviceMemory> room_for(const CaseInput&);
+  /// The case's problem, whose offsets of segments are on the device until the next case.
+  Problem placed(const Case&);
   /// Keeps a GPU's stream busy for a while: work that does not wait for the stream then comes too early.
   void hold_back(Stream);
 
@@ -57,6 +60,8 @@ class Workbench {
  private:
   std::list<CaseInput> inputs_;  // the latest first
   std::optional<DeviceMemory> delay_;
+  std::shared_ptr<const std::vector<std::int64_t>> placed_offsets_;
+  std::optional<DeviceMemory> offsets_;  ///< those
 };
 
 }  // namespace reductio

@@ -126,15 +126,23 @@ Request parse(const CompareOptions& options) {
 /// Group by group, each in the candidates' order.
 std::vector<Point> points_of(const Request& request, const std::vector<TimingMode>& modes) {
   std::vector<Point> points;
-  for (const Operation operation : selected_or(request.selection.operations, {request.operations.front()}))
+  std::vector<Operation> operations = selected_or(request.selection.operations, {request.operations.front()});
+  if (!request.selection.shapes.empty() && request.selection.operations.empty()) operations = request.operations;
+  std::erase_if(operations, [&](Operation o) { return !takes(o, request.selection.shapes); });
+  if (operations.empty())
+    throw UsageError("these variants share no operation over such shapes; --shapes is of row_sums and column_sums, "
+                     "--segments of segment_sums");
+  for (const Operation operation : operations)
     for (const ElementType type : selected_or(request.selection.types, {usual_type(request.types)})) {
       if (!is_defined(operation, type)) continue;
-      for (const std::size_t n : selected_or(request.selection.sizes, usual_sizes(request.device)))
+      for (const Problem& problem :
+           problems_of(operation, type, selected_or(request.selection.sizes, usual_sizes(request.device)),
+                       request.selection.shapes))
         for (const TimingMode mode : modes)
           for (const Candidate& c : request.candidates)
             points.push_back({.variant = c.variant,
                               .device = request.device,
-                              .problem = {operation, type, n},
+                              .problem = problem,
                               .settings = c.settings,
                               .timing_mode = mode,
                               .cache_state = request.cache,

@@ -24,19 +24,27 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
   for (const Variant* v : variants) {
     if (v->operations.front() == Operation::moments && selection.operations.empty() && selection.variants_regex.empty())
       continue;
-    const auto operations = selected_or(selection.operations, {v->operations.front()});
+    const bool of_shapes = has_shape(v->operations.front());
+    if (of_shapes && axes.shapes.empty() && selection.shapes.empty() && selection.operations.empty() &&
+        selection.variants_regex.empty())
+      continue;
+    std::vector<Operation> operations = selected_or(selection.operations, {v->operations.front()});
+    if (!selection.shapes.empty() && selection.operations.empty()) operations = v->operations;
+    std::erase_if(operations, [&](Operation o) { return !takes(o, selection.shapes); });
     const auto types = selected_or(selection.types, selected_or(axes.types, {v->types.front()}));
     auto settings = axes.settings ? axes.settings(*v) : expand_settings(*v, selection, {});
     std::erase_if(settings, [&](const Settings& s) { return v->fault_of(s) && !asked_for(*v, s); });
     for (const Operation operation : operations)
       for (const ElementType type : types)
-        for (const std::size_t n : selected_or(selection.sizes, axes.sizes))
+        for (const Problem& problem :
+             problems_of(operation, type, selected_or(selection.sizes, axes.sizes),
+                         selection.shapes.empty() ? axes.shapes : selection.shapes))
           for (const TimingMode mode : axes.modes)
             for (const CacheState cache : axes.cache_states)
               for (const Settings& s : settings) {
                 Point p{.variant = v,
                         .device = device,
-                        .problem = {operation, type, n},
+                        .problem = problem,
                         .settings = s,
                         .timing_mode = mode,
                         .cache_state = cache,

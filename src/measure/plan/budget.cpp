@@ -65,8 +65,8 @@ int context_of(int round, int rounds, int contexts) {
 }
 
 std::string History::key(const Point& p) {
-  return fmt::format("{}|{}|{}|{}|{}|{}", name(p.device), p.variant->id, name(p.problem.operation),
-                     name(p.problem.type), p.offset_elements, p.settings.str());
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", name(p.device), p.variant->id, name(p.problem.operation),
+                     name(p.problem.type), p.offset_elements, p.settings.str(), p.problem.shape.text());
 }
 
 void History::note(const Point& p, double seconds) {

@@ -53,12 +53,16 @@ PointKey::PointKey(const Point& p)
       timing_mode(p.timing_mode),
       cache_state(p.cache_state),
       offset_elements(p.offset_elements),
-      dataset(p.dataset),
+      dataset(p.dataset + (p.problem.shape.segments ? "/" + p.problem.shape.lengths : "")),
       seed(p.seed),
       caller(p.in_loop ? "" : "first") {}
 
 std::string describe_group(const PointKey& p) {
-  return fmt::format("{} {} n={} {} {}{}", name(p.problem.operation), name(p.problem.type), p.problem.n,
+  const InputShape& shape = p.problem.shape;
+  const std::string lies = shape.segments ? fmt::format(" {} segments", *shape.segments)
+                           : shape.rows   ? " " + shape.text()
+                                          : std::string();
+  return fmt::format("{} {} n={}{} {} {}{}", name(p.problem.operation), name(p.problem.type), p.problem.n, lies,
                      name(p.timing_mode), name(p.cache_state), p.caller.empty() ? "" : ", first in a while");
 }
 

@@ -57,14 +57,6 @@ struct Point {
   bool in_loop = true;
 };
 
-/// How an input lies in memory that is no plain array: nothing is known of what a row leaves empty.
-struct Shape {
-  std::optional<std::size_t> rows, columns;
-  std::optional<std::size_t> pitch_elements;  ///< from one row's start to the next one's; empty: `columns`
-  std::optional<std::size_t> segments;        ///< of a ragged input, whose lengths the dataset tells
-  bool operator==(const Shape&) const = default;
-};
-
 /// Identifies a point, with variant and settings in words, so that rows of another program have a key, too.
 struct PointKey {
   PointKey() = default;
@@ -77,15 +69,14 @@ struct PointKey {
   TimingMode timing_mode = TimingMode::device;
   CacheState cache_state = CacheState::cold_dirty;
   std::size_t offset_elements = 0;
-  std::string dataset;
+  std::string dataset;  ///< of segments with their lengths: "random/powerlaw:2.1"
   std::uint64_t seed = 1;
   std::string caller;  ///< how calls follow each other: "first", each the first in a while; empty: in a loop
-  Shape shape;         ///< empty: one plain array of n elements, as of all points so far
   std::optional<std::size_t> gpus;   ///< that share the call; empty: one, or none
   std::optional<double> data_scale;  ///< what each element of the dataset is multiplied by; empty: 1
 
   /// One plain array on one device, whose data are as drawn: what contrasts and models are of.
-  bool is_plain() const { return shape == Shape{} && !gpus && !data_scale; }
+  bool is_plain() const { return problem.shape.is_plain() && !gpus && !data_scale; }
 };
 
 /// What the points of its group share: "sum f32 n=1024 device cold_dirty".

@@ -18,6 +18,7 @@ struct Selection {
   std::vector<ElementType> types;
   std::vector<Operation> operations;
   std::vector<std::size_t> sizes;
+  AskedShapes shapes;  ///< of operations over shapes
   Assignments settings;
   std::optional<DeviceKind> device;
   std::uint64_t seed = 1;                   ///< of the data
@@ -29,7 +30,8 @@ struct Selection {
   /// Whether the user chose a value of this tunable.
   bool sets(const std::string& tunable) const;
   /// Whether nothing is said of variants, types, operations and sizes.
-  bool chooses_all() const { return variants_regex.empty() && types.empty() && operations.empty() && sizes.empty(); }
+  bool chooses_all() const { return variants_regex.empty() && types.empty() && operations.empty() && sizes.empty() &&
+                                       shapes.empty(); }
 };
 
 /// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches,

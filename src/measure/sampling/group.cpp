@@ -17,20 +17,25 @@ void cross(Archive& archive, Member& m) {
   Row& row = m.row;
   archive(row.status, row.reason, row.result, row.result2, row.abs_error, row.error_bound, row.exact_result,
           row.sum_of_magnitudes, row.distinct_results, row.grid_blocks, row.block_threads);
-  archive(m.contexts_refused, m.how_refused, m.why_refused, m.call_s, m.samples, m.calls, m.verified, m.any_verified,
-          m.results);
+  constexpr std::size_t little = 4096;  // more is checked again in each process rather than sent
+  HostValue verified = m.verified.bytes.size() <= little ? m.verified : HostValue{{}};
+  archive(m.contexts_refused, m.how_refused, m.why_refused, m.call_s, m.samples, m.calls, verified.bytes,
+          m.any_verified, m.results);
+  m.verified = std::move(verified);
 }
 
 }  // namespace
 
-Call call_of(Plan& plan, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, HostValue& result) {
+Call call_of(Plan& plan, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, std::size_t bytes,
+             HostValue& result) {
+  result.bytes.resize(bytes);
   return {.plan = &plan,
           .info = plan.info(),
           .in = consumes_input ? in.scratch() : in.data(),
           .pristine = consumes_input ? in.data() : nullptr,
           .input_bytes = in.bytes(),
           .out = out.get(),
-          .result_bytes = out.size(),
+          .result_bytes = bytes,
           .result = result.bytes.data()};
 }
 
@@ -65,6 +70,7 @@ End Group::with_memory(const std::function<bool()>& body) {
     for (Member& m : members) keep_for_ever(m.plan.release());
     for (HarnessCall& c : harness_calls) keep_for_ever(c.plan.release());
     keep_for_ever(out_.release());
+    keep_for_ever(offsets_.release());
   }
   release();
   return device_lost ? End::device_lost : whole ? End::done : End::abandoned;
@@ -75,7 +81,13 @@ void Group::allocate() {
                                     [](const Member& m) { return !m.settled() && m.point->variant->consumes_input; });
   input_ = &state.allocations.input(InputKey(first()), consumed);
   out_ = state.allocations.with_room_for(
-      [&] { return std::make_unique<DeviceMemory>(*state.backend, first().problem.result_bytes()); });
+      [&] { return std::make_unique<DeviceMemory>(*state.backend, std::max<std::size_t>(result_bytes(), 1)); });
+  if (const auto& offsets = first().problem.shape.offsets) {
+    const std::size_t bytes = offsets->size() * sizeof(std::int64_t);
+    offsets_ = state.allocations.with_room_for([&] { return std::make_unique<DeviceMemory>(*state.backend, bytes); });
+    state.backend->copy_in(offsets_->get(), offsets->data(), bytes, state.backend->stream());
+    state.backend->synchronize(state.backend->stream());
+  }
   reference_ = &state.references.of(first());
 }
 
@@ -88,18 +100,21 @@ void Group::release() {
   for (const HarnessCall& c : harness_calls)
     if (c.plan) state.timer().forget(c.plan.get());  // a lost device's are kept for ever
   out_.reset();
+  offsets_.reset();
   input_ = nullptr;
 }
 
 void Group::make_plan_for(Member& m) {
   const Point& p = *m.point;
+  Problem placed = p.problem;
+  if (offsets_) placed.shape.offsets_on_device = static_cast<const std::int64_t*>(offsets_->get());
   m.plan = state.allocations.with_room_for(
-      [&] { return make_plan(*p.variant, p.problem, p.settings, state.backend->info()); });
+      [&] { return make_plan(*p.variant, placed, p.settings, state.backend->info()); });
   m.info = m.plan->info();
 }
 
 Call Group::call(Member& m) {
-  Call call = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, m.result);
+  Call call = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, result_bytes(), m.result);
   // Every call stores an element, so all find caches alike; in every second call it is the element itself.
   m.stored = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain);
   m.changed = m.stored && m.calls++ % 2 == 1;
@@ -109,20 +124,19 @@ Call Group::call(Member& m) {
 }
 
 Call Group::call(HarnessCall& c) {
-  Call call = call_of(*c.plan, false, *input_, *out_, c.result);
+  Call call = call_of(*c.plan, false, *input_, *out_, std::min<std::size_t>(out_->size(), 16), c.result);
   call.device_part = false;  // no row has it
   return call;
 }
 
 bool Group::verify(Member& m) {
   if (!m.changed && m.any_verified && m.result == m.verified) return true;
-  const Reference& unchanged = reference_->reference();
-  const Check check =
-      check_call(m.result.bytes.data(), unchanged, m.changed ? &*m.stored : nullptr, m.info.longest_chain,
-                 m.point->problem.operation, m.info.flushes_subnormals.value_or(true));
+  const void* const right = m.verified.bytes.empty() ? nullptr : m.verified.bytes.data();
+  const Check check = reference_->check(m.result.bytes.data(), m.changed ? &*m.stored : nullptr, m.info.longest_chain,
+                                        m.info.flushes_subnormals.value_or(true), m.changed ? right : nullptr);
   if (m.changed && check.ok) return true;
   if (!m.changed) {
-    m.results.insert(m.result.bytes);
+    m.results.insert(hash_of(m.result.bytes));
     m.row.distinct_results = m.results.size();
   }
   const bool worse = !m.any_verified || !(check.abs_error <= m.row.abs_error.value_or(0));
@@ -131,7 +145,8 @@ bool Group::verify(Member& m) {
     m.row.result2 = check.text2;
     m.row.abs_error = std::isfinite(check.abs_error) ? std::optional(check.abs_error) : std::nullopt;
     m.row.error_bound = check.error_bound;
-    if (const Reference& want = m.changed ? m.stored->want : unchanged; is_floating(want.type)) {
+    const Reference& want = m.changed ? m.stored->want : reference_->first();
+    if (is_floating(want.type) && !has_shape(m.point->problem.operation)) {
       const auto if_finite = [](double x) { return std::isfinite(x) ? std::optional(x) : std::nullopt; };
       m.row.exact_result = if_finite(want.value);
       m.row.sum_of_magnitudes = if_finite(want.sum_of_magnitudes);
@@ -149,13 +164,13 @@ bool Group::verify(Member& m) {
 bool Group::verify_graph(Member& m) {
   if (first().timing_mode != TimingMode::graph) return true;
   const auto changed = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain);
-  Call c = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, m.result);
+  Call c = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, result_bytes(), m.result);
   c.changed = changed ? &*changed : nullptr;
   const auto results = state.timer().graph_results(c, first().cache_state);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Check check =
-        check_call(results[i].data(), reference_->reference(), i % 2 == 1 ? &*changed : nullptr, m.info.longest_chain,
-                   m.point->problem.operation, m.info.flushes_subnormals.value_or(true));
+        reference_->check(results[i].data(), i % 2 == 1 ? &*changed : nullptr, m.info.longest_chain,
+                          m.info.flushes_subnormals.value_or(true));
     if (check.ok) continue;
     m.settle(Status::wrong, fmt::format("call {} of {} in one graph: {}{}", i + 1, results.size(), check.why,
                                         check.about_change));

@@ -1,7 +1,6 @@
 #pragma once
 /// A group of points while it is measured: their unfinished rows, the memory of their calls, and what errors become.
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -60,13 +59,14 @@ struct SamplingState : Sampling {
 
 /// A result in host memory.
 struct HostValue {
-  alignas(16) std::array<std::byte, 16> bytes{};
+  std::vector<std::byte> bytes = std::vector<std::byte>(16);
   bool operator==(const HostValue&) const = default;
 };
 
 /// The call of `plan` on `in`, or on its scratch copy, restored each time, if the plan consumes its input. `out`, in
-/// device memory, holds one result.
-Call call_of(Plan&, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, HostValue& result);
+/// device memory, holds one result of `bytes`.
+Call call_of(Plan&, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, std::size_t bytes,
+             HostValue& result);
 
 /// A point on its way to a row.
 struct Member : SampledPoint {
@@ -80,9 +80,9 @@ struct Member : SampledPoint {
   std::size_t calls = 0;                  ///< that were made ready
   std::optional<ChangedElement> stored;   ///< in the input of the last one
   bool changed = false;                   ///< whether that is another than the input's own
-  HostValue verified;                     ///< of the input as it is, as what follows
+  HostValue verified{{}};                 ///< of the input as it is, as what follows; empty: none is known here
   bool any_verified = false;
-  std::set<std::array<std::byte, 16>> results;
+  std::set<std::string> results;  ///< their hashes
 };
 
 /// One of the harness's own calls: the empty one, or a kernel that only reads.
@@ -175,6 +175,7 @@ class Group {
   bool device_busy = false;  ///< lost to a call that still runs
 
  private:
+  std::size_t result_bytes() const { return first().problem.result_bytes(); }
   void allocate();
   void release();
   void decline(Member&, const Refused& why);
@@ -183,7 +184,8 @@ class Group {
 
   DeviceInput* input_ = nullptr;
   std::unique_ptr<DeviceMemory> out_;
-  const ExactReference* reference_ = nullptr;
+  std::unique_ptr<DeviceMemory> offsets_;  ///< of segments
+  const ExactOutputs* reference_ = nullptr;
 };
 
 }  // namespace reductio

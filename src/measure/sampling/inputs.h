@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/reference.h"
+#include "core/outputs.h"
 #include "device/backend.h"
 #include "measure/plan/point.h"
 
@@ -22,11 +22,12 @@ namespace reductio {
 struct InputKey {
   std::string dataset;
   ElementType type;
-  std::size_t n, offset_elements;
+  std::size_t n;  ///< elements of memory (Problem::extent)
+  std::size_t offset_elements;
   std::uint64_t seed;
   auto operator<=>(const InputKey&) const = default;
   explicit InputKey(const Point& p)
-      : dataset(p.dataset), type(p.problem.type), n(p.problem.n), offset_elements(p.offset_elements), seed(p.seed) {}
+      : dataset(p.dataset), type(p.problem.type), n(p.problem.extent()), offset_elements(p.offset_elements), seed(p.seed) {}
 };
 
 /// An input in an allocation of its own, beside a scratch copy for variants that consume theirs.
@@ -91,10 +92,11 @@ class Allocations {
 /// Exact references, each computed once.
 class References {
  public:
-  const ExactReference& of(const Point&);
+  const ExactOutputs& of(const Point&);
 
  private:
-  std::map<std::tuple<Operation, ElementType, std::size_t, std::string, std::uint64_t>, ExactReference> known_;
+  std::map<std::tuple<Operation, ElementType, std::size_t, std::string, std::uint64_t, std::string>, ExactOutputs>
+      known_;
 };
 
 }  // namespace reductio

@@ -33,6 +33,9 @@ class Pilot {
     std::string why = refusal(*point_.variant, point_.device, point_.problem, point_.settings);
     if (why.empty()) why = s_.timer().refusal(point_.timing_mode, point_.cache_state);
     if (why.empty()) why = timing_refusal(*point_.variant, point_.settings, point_.timing_mode, point_.cache_state);
+    // Each of a graph's calls is checked, which takes room for all their results.
+    if (why.empty() && point_.timing_mode == TimingMode::graph && has_shape(point_.problem.operation))
+      why = "mode graph is of operations with one result; mode replay times one call in a graph";
     if (!why.empty()) m_.settle(Status::refused, std::move(why));
   }
 
@@ -100,7 +103,8 @@ class Pilot {
   /// where launching dominates. So before a point is refused, parts of its input are run: each at most eight times the
   /// last, and none predicted over the limit.
   std::optional<double> predicted_over_limit() {
-    if (rules_.full) return std::nullopt;
+    // Of other rows and columns nothing follows: the first call tells.
+    if (rules_.full || has_shape(point_.problem.operation)) return std::nullopt;
     const std::size_t n = point_.problem.n;
     const std::size_t first_part = s_.timer().keeps_time() ? std::size_t{1} << 20 : std::size_t{1} << 12;
     auto known = s_.history.largest_below(point_);

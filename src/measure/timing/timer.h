@@ -31,7 +31,7 @@ struct Call {
   const ChangedElement* changed = nullptr;
   std::size_t input_bytes = 0;
   void* out = nullptr;              ///< the result in device memory
-  std::size_t result_bytes = 0;     ///< Problem::result_bytes(); at most 16
+  std::size_t result_bytes = 0;     ///< Problem::result_bytes(); at most 16 in mode graph
   void* result = nullptr;           ///< the result in host memory: every call leaves its value here
   /// Loop caller: an untimed call comes first, then the cache is set. Otherwise the call comes after other work: on an
   /// H200 thrust::reduce then takes up to twice as long. A warm call always follows one of its own.

@@ -34,7 +34,7 @@ Row full_row() {
   r.point.dataset = "ones";
   r.point.seed = 18446744073709551615u;
   r.point.caller = "first";
-  r.point.shape = {.rows = 31, .columns = 37, .pitch_elements = 41, .segments = 43};
+  r.point.problem.shape = {.rows = 31, .columns = 37, .pitch_elements = 41, .segments = 43};
   r.point.gpus = 2;
   r.point.data_scale = 0.125;
   r.grid_blocks = 5000000000u;
@@ -265,8 +265,8 @@ TEST(MeasureSchema, EveryColumnOfThePointIsInItsKey) {
         differs([](PointKey& p) { p.offset_elements = 1; }), differs([](PointKey& p) { p.dataset = "x"; }),
         differs([](PointKey& p) { p.timing_mode = TimingMode::graph; }), differs([](PointKey& p) { p.caller = "x"; }),
         differs([](PointKey& p) { p.cache_state = CacheState::cold_clean; }),
-        differs([](PointKey& p) { p.shape.rows = 2; }), differs([](PointKey& p) { p.shape.columns = 2; }),
-        differs([](PointKey& p) { p.shape.pitch_elements = 2; }), differs([](PointKey& p) { p.shape.segments = 2; }),
+        differs([](PointKey& p) { p.problem.shape.rows = 2; }), differs([](PointKey& p) { p.problem.shape.columns = 2; }),
+        differs([](PointKey& p) { p.problem.shape.pitch_elements = 2; }), differs([](PointKey& p) { p.problem.shape.segments = 2; }),
         differs([](PointKey& p) { p.gpus = 3; }), differs([](PointKey& p) { p.data_scale = 2; })})
     EXPECT_NE(group_key(other), group_key(full_row().point));
   EXPECT_EQ(keys.size(), 1 + columns_of<PointKey>().size());

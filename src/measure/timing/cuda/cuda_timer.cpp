@@ -178,8 +178,8 @@ class CudaTimer final : public Timer {
  private:
   /// By another call, so that events do not disturb the end-to-end time. The value that counts is the timed call's.
   void add_device_part(const Call& c, CacheState cache, Sample& s) {
-    std::array<std::byte, 16> value{};
-    std::memcpy(value.data(), c.result, c.result_bytes);
+    const auto* const bytes = static_cast<const std::byte*>(c.result);
+    const std::vector<std::byte> value(bytes, bytes + c.result_bytes);
     s.device_part_s = stream().device_interval(c, cache);
     s.timed_s += *s.device_part_s;
     stream().collect(c);

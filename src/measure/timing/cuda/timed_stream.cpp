@@ -114,7 +114,7 @@ double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
   call_to_result(c);
   const double end = host_now();
   turns_.called(c.plan);
-  if (c.info.result == ResultLocation::on_device && c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
+  if (c.info.result == ResultLocation::on_device) take_result(c);
   prepared_s_ += elapsed_s(begin_, ready_);
   return end - start;
 }
@@ -141,12 +141,17 @@ void TimedStream::collect(const Call& c) {
   }
   if (c.result) copy_result(c);
   synchronize();
-  if (c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
+  take_result(c);
 }
 
+/// One output arrives in page-locked memory; many, of rows and the like, where they are wanted.
 void TimedStream::copy_result(const Call& c) {
-  check(cudaMemcpyAsync(result_->data(), c.out, c.result_bytes, cudaMemcpyDeviceToHost, native(stream_)),
-        "copying the result");
+  void* const to = c.result_bytes <= result_->size() ? result_->data() : c.result;
+  check(cudaMemcpyAsync(to, c.out, c.result_bytes, cudaMemcpyDeviceToHost, native(stream_)), "copying the result");
+}
+
+void TimedStream::take_result(const Call& c) {
+  if (c.result && c.result_bytes <= result_->size()) std::memcpy(c.result, result_->data(), c.result_bytes);
 }
 
 /// Polls, so that a call that never ends becomes a message.

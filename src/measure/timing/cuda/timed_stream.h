@@ -126,6 +126,7 @@ class TimedStream {
   void restore_and_poison(const Call&);
   void poison(const Call&);
   void copy_result(const Call&);
+  void take_result(const Call&);
   void load_kernels();
   void wake_up(double seconds);
 

@@ -1,0 +1,67 @@
+/// shapes: whose sums of rows, columns and segments are fast at which shape? Rows of 2 to 2^26 elements, 2^18 to 2^28
+/// elements in all, the same of columns, and four kinds of segments; f32. A map shows it: speed over n and elements.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "experiments/launches.h"
+#include "measure/plan/axes.h"
+#include "measure/plan/experiment.h"
+
+namespace reductio::drivers::shapes {
+namespace {
+
+/// Elements of a row, or of a column.
+std::vector<std::size_t> lines() {
+  return {2, 8, 32, 128, 1000, 1 << 12, 1 << 15, 1 << 18, 1 << 22, 1 << 26};
+}
+
+AskedShapes map() {
+  AskedShapes out{.segments = {"uniform:32", "powerlaw:2.1", "one-giant", "empty-many"}};
+  for (const std::size_t line : lines()) {
+    out.matrices.push_back({std::nullopt, line});
+    out.matrices.push_back({line, std::nullopt});
+  }
+  return out;
+}
+
+/// A row or a column of the map, which has none of no elements.
+bool is_on_map(const Point& p) {
+  const std::vector<std::size_t> all = lines();
+  const auto among = [&](std::size_t line) { return std::find(all.begin(), all.end(), line) != all.end(); };
+  if (p.problem.n == 0) return false;
+  if (p.problem.operation == Operation::row_sums) return among(p.problem.columns());
+  if (p.problem.operation == Operation::column_sums) return among(p.problem.rows());
+  return true;
+}
+
+std::vector<Point> points(const Selection& selection, DeviceKind device) {
+  const bool on_cpu = device == DeviceKind::cpu;
+  std::vector<std::size_t> sizes;
+  for (unsigned k = 18; k <= (on_cpu ? 22u : 28u); k += 2) sizes.push_back(std::size_t{1} << k);
+  const bool chosen = !selection.shapes.empty();
+  Selection over_shapes = selection;
+  if (over_shapes.operations.empty() && !chosen)
+    over_shapes.operations = {Operation::row_sums, Operation::column_sums, Operation::segment_sums};
+  return product_of({.types = {ElementType::f32},
+                     .sizes = sizes_on(device, sizes),
+                     .shapes = map(),
+                     .modes = {on_cpu ? TimingMode::end_to_end : TimingMode::device},
+                     .has =
+                         [=](const Point& p) {
+                           const auto& operations = p.variant->operations;
+                           const bool has_it = std::find(operations.begin(), operations.end(), p.problem.operation) !=
+                                               operations.end();
+                           return has_it && (chosen || is_on_map(p));
+                         }},
+                    over_shapes, device);
+}
+
+const RegisterExperiment shapes({.name = "shapes",
+                                 .summary = "sums of rows, columns and segments, at shapes of 2^18 to 2^28 elements",
+                                 .points = points,
+                                 .rules = {.max_samples = 24, .time_budget_s = 0.05}});
+
+}  // namespace
+}  // namespace reductio::drivers::shapes

@@ -1,0 +1,63 @@
+#pragma once
+/// The exact results of a problem: of one sum, or of each row, column or segment.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/reference.h"
+#include "core/types.h"
+
+namespace reductio {
+
+class ExactOutputs {
+ public:
+  /// Element i of the memory that the problem spans is tile[i % (its length)].
+  ExactOutputs(const Problem&, std::span<const std::byte> tile);
+  ~ExactOutputs();
+  ExactOutputs(ExactOutputs&&) noexcept;
+
+  /// Of the first output; of none the exact sum of nothing.
+  const Reference& first() const { return first_.reference(); }
+  /// Reference::all_exact of all outputs.
+  bool all_exact() const;
+
+  /// Draws an element of the n and a value for it that shows in its output, as ExactReference::draw_change does.
+  /// `tile` as the constructor took it.
+  std::optional<ChangedElement> draw_change(std::span<const std::byte> tile, std::mt19937_64& random,
+                                            std::size_t longest_chain) const;
+
+  /// The verdict on a result, all outputs of which must be right (raw bytes of Problem::result_bytes() in host memory).
+  /// `changed`: the element that was changed for the call, or null. `right`: null, or a result that was right of the
+  /// input as it is: outputs that equal it need no second look. Of an operation over shapes the text is a hash of the
+  /// result, and errors are those of the output whose absolute error is largest; `why` tells of the first wrong one.
+  Check check(const void* result, const ChangedElement* changed, std::size_t longest_chain, bool flushes_subnormals,
+              const void* right = nullptr) const;
+
+ private:
+  struct Sums;
+  struct Line;
+
+  std::size_t elements_of(std::size_t output) const;
+  /// Where element k of an output lies.
+  std::size_t place_of(std::size_t output, std::size_t k) const;
+  Line line_of(std::size_t output) const;
+  std::string name_of(std::size_t output) const;
+  Check check_each(const std::byte* result, const ChangedElement*, std::size_t longest_chain, bool flushes,
+                   const std::byte* right) const;
+
+  Problem problem_;
+  std::unique_ptr<Sums> sums_;           ///< of operations over shapes
+  std::vector<std::byte> tile_;          ///< likewise
+  mutable std::shared_ptr<Line> drawn_;  ///< the output of which an element was changed last, if it is long
+  ExactReference first_;
+};
+
+/// 16 hexadecimal digits that tell results apart.
+std::string hash_of(std::span<const std::byte> result);
+
+}  // namespace reductio
