@@ -35,7 +35,10 @@ namespace __4 = _LIBCUDACXX_ABI_NAMESPACE;
 
 #include "core/error.h"
 #if CUB_VERSION >= 300200
+#include <iterator>
+
 #include "baselines/cub_environment.h"
+#include "baselines/cub_segmented.h"
 #endif
 #if defined(REDUCTIO_CCCL_VERSION) && REDUCTIO_CCCL_VERSION != CUB_VERSION
 #error "another release's headers were found"
@@ -181,6 +184,12 @@ const RegisterCcclRelease release([] {
   using NotGuaranteed = SumWith<determinism::not_guaranteed_t>;
   r.gpu_to_gpu[ElementType::f32] = cub_call<GpuToGpu, float, float>;
   r.gpu_to_gpu[ElementType::f64] = cub_call<GpuToGpu, double, double>;
+  r.by_offsets[ElementType::i32] = sum_by_offsets<std::uint32_t>;
+  r.by_offsets[ElementType::f32] = sum_by_offsets<float>;
+  r.by_offsets[ElementType::f64] = sum_by_offsets<double>;
+  r.by_fixed_size[ElementType::i32] = sum_by_fixed_size<std::uint32_t>;
+  r.by_fixed_size[ElementType::f32] = sum_by_fixed_size<float>;
+  r.by_fixed_size[ElementType::f64] = sum_by_fixed_size<double>;
   r.not_guaranteed[ElementType::i32] = cub_call<NotGuaranteed, std::uint32_t, std::uint32_t>;
   r.not_guaranteed[ElementType::f32] = cub_call<NotGuaranteed, float, float>;
   r.not_guaranteed[ElementType::f64] = cub_call<NotGuaranteed, double, double>;

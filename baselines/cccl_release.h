@@ -5,6 +5,8 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "core/types.h"
 
@@ -13,6 +15,16 @@ namespace reductio {
 /// By CUB's convention: with a null `temporary` it only sets `bytes`. `in` is n elements, `out` the result.
 using CubFunction = cudaError_t (*)(void* temporary, std::size_t& bytes, const void* in, void* out, std::size_t n,
                                 cudaStream_t);
+/// Rows or segments, each of which gets a sum.
+struct CubLines {
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::size_t count = 0;
+  std::size_t length = 0, pitch = 0;  ///< of rows
+  bool segments = false;              ///< else rows
+  const std::int64_t* offsets = nullptr;
+};
+using CubLinesFunction = cudaError_t (*)(void* temporary, std::size_t& bytes, const CubLines&, cudaStream_t);
 /// Blocks, and writes the result to `value` on the host. Throws DeviceError.
 using ThrustFunction = void (*)(const void* in, std::size_t n, void* value, cudaStream_t);
 
@@ -36,7 +48,13 @@ struct CcclRelease {
   /// Null: this release cannot, is known to be wrong, or takes the same kernels as without it.
   ByType<CubFunction> not_guaranteed{}, gpu_to_gpu{};
   ByType<ThrustFunction> reduce{};
+  ByType<CubLinesFunction> by_offsets{}, by_fixed_size{};  ///< from 3.2 on
 };
+
+/// Registers GROUP/segmented, and where there are such calls GROUP/segmented-fixed.
+void register_segmented(const std::string& group, const std::string& title, const std::string& cites,
+                        const ByType<CubLinesFunction>& by_offsets, const ByType<CubLinesFunction>& by_fixed_size,
+                        bool is_base);
 
 /// Registers its variants.
 struct RegisterCcclRelease {

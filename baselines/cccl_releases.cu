@@ -3,6 +3,7 @@
 ///   cub@VERSION/sum               sum; from 3.2 on by the determinism that its caller demands
 ///   cub@VERSION/transform-reduce  sum of squares; before 2.4, which has no TransformReduce, by an iterator
 ///   thrust@VERSION/reduce         sum
+///   cub@VERSION/segmented         sums of rows and segments, from 3.2 on; also cub@VERSION/segmented-fixed
 ///
 /// All are compiled by one nvcc, so a difference is the library's. Calls are those of cub.cu and thrust.cu.
 
@@ -192,6 +193,9 @@ RegisterCcclRelease::RegisterCcclRelease(const CcclRelease& r) {
                r.version >= 200400 ? "cub::DeviceReduce::TransformReduce" : "cub::DeviceReduce::Sum of an iterator",
                Operation::sum_of_squares, {{"run_to_run", r.transform_reduce}});
   register_thrust(r);
+  if (r.by_offsets[ElementType::f32])
+    register_segmented("cub@" + std::string(r.name) + "/", "CUB " + std::string(r.name) + " ",
+                       cites(r, ""), r.by_offsets, r.by_fixed_size, false);
 }
 
 }  // namespace reductio

@@ -1,12 +1,15 @@
-/// cuBLAS: the sum of squares as the dot product of the input with itself.
+/// cuBLAS: the sum of squares as the dot product of the input with itself, and sums of rows or columns as the product
+/// of a matrix with a vector of ones, which is how many compute them.
 ///
-///   cublas/dot  sum of squares, f32 and f64
+///   cublas/dot        sum of squares, f32 and f64
+///   cublas/gemv-ones  sums of rows and of columns, f32 and f64
 ///
 /// cuBLAS exists only as shared libraries of hundreds of megabytes, so it is loaded when a plan first asks for it and
 /// refused where it is absent; nothing of its headers is needed to build. REDUCTIO_CUBLAS names the file to load.
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -33,6 +36,10 @@ constexpr int pointer_mode_device = 1;
 template <class T, class Count>
 using Dot = Status (*)(Handle, Count n, const T* x, Count incx, const T* y, Count incy, T* result);
 
+template <class T>
+using Gemv = Status (*)(Handle, int transposed, int m, int n, const T* alpha, const T* a, int lda, const T* x, int incx,
+                        const T* beta, T* y, int incy);
+
 struct Library {
   Status (*create)(Handle*);
   Status (*destroy)(Handle);
@@ -40,6 +47,8 @@ struct Library {
   Status (*set_workspace)(Handle, void*, std::size_t);
   Status (*set_pointer_mode)(Handle, int);
   const char* (*status_text)(Status);
+  Gemv<float> gemv_f32;
+  Gemv<double> gemv_f64;
   Dot<float, int> dot_f32;
   Dot<double, int> dot_f64;
   Dot<float, std::int64_t> dot_f32_64;  ///< null before cuBLAS 12
@@ -95,6 +104,8 @@ const Library& library() {
     find(l.set_workspace, "cublasSetWorkspace_v2");
     find(l.set_pointer_mode, "cublasSetPointerMode_v2");
     find(l.status_text, "cublasGetStatusString");
+    find(l.gemv_f32, "cublasSgemv_v2");
+    find(l.gemv_f64, "cublasDgemv_v2");
     find(l.dot_f32, "cublasSdot_v2");
     find(l.dot_f64, "cublasDdot_v2");
     find(l.dot_f32_64, "cublasSdot_v2_64", false);
@@ -172,6 +183,63 @@ std::unique_ptr<Plan> plan_by_count(const Problem& p, const DeviceInfo& gpu) {
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings&, const DeviceInfo& gpu) {
   return p.type == ElementType::f32 ? plan_by_count<float>(p, gpu) : plan_by_count<double>(p, gpu);
 }
+
+/// Ones for the vector, and the factors of the product: 1 and 0, in device memory as Context has it.
+template <class T>
+Buffer<T> values_of(std::size_t ones) {
+  Buffer<T> out(ones + 2);
+  std::vector<T> values(ones + 2, T(1));
+  values[ones + 1] = 0;
+  device::check(cudaMemcpy(out.ptr(), values.data(), out.bytes(), cudaMemcpyHostToDevice), "copying ones");
+  return out;
+}
+
+/// cuBLAS counts along columns, so it takes a matrix whose rows lie one after the other for its transpose.
+template <class T>
+std::unique_ptr<Plan> gemv_plan(const Problem& p, const DeviceInfo&) {
+  constexpr int as_it_is = 0, transposed = 1;
+  Gemv<T> gemv;
+  if constexpr (std::is_same_v<T, float>) gemv = library().gemv_f32;
+  else gemv = library().gemv_f64;
+  const auto context = std::make_shared<Context>();
+  const std::size_t longest = longest_line(p), outputs = p.outputs();
+  const Buffer<T> values = values_of<T>(longest);
+  // Not documented: a warp a line is the least that is seen.
+  const PlanInfo info{.longest_chain = std::min(longest, longest / 32 + 128),
+                      .workspace_bytes = Context::workspace_bytes + values.bytes()};
+  return plan_of(info, [=, m = static_cast<int>(p.columns()), n = static_cast<int>(p.rows()),
+                        lda = static_cast<int>(p.pitch()),
+                        how = p.operation == Operation::row_sums ? transposed : as_it_is](void* in, void* out,
+                                                                                           Stream stream) {
+    if (outputs == 0) return;
+    if (longest == 0) return device::zero(static_cast<T*>(out), outputs, stream);
+    const T *const one = values.ptr() + longest, *const zero = one + 1;
+    check_status<DeviceError>(gemv(context->on(native(stream)), how, m, n, one, static_cast<const T*>(in), lda,
+                                   values.ptr(), 1, zero, static_cast<T*>(out), 1),
+                              "gemv");
+  });
+}
+
+std::unique_ptr<Plan> prepare_gemv(const Problem& p, const Settings&, const DeviceInfo& gpu) {
+  return p.type == ElementType::f32 ? gemv_plan<float>(p, gpu) : gemv_plan<double>(p, gpu);
+}
+
+const device::Register register_gemv(
+    {.id = "cublas/gemv-ones",
+     .title = "cuBLAS gemv with ones",
+     .cites = "cublasSgemv, cublasDgemv; the cuBLAS found at run time",
+     .kind = VariantKind::library,
+     .own_experiment = "shapes",
+     .how = {.thread = "not documented", .block = "not documented", .grid = "not documented"},
+     .operations = {Operation::row_sums, Operation::column_sums},
+     .types = {ElementType::f32, ElementType::f64},
+     .determinism = Determinism::per_launch_shape,
+     .declines =
+         [](const Problem& p, const Settings&) -> std::string {
+           const bool narrow = std::max({p.rows(), p.columns(), p.pitch()}) <= 0x7fffffff;
+           return narrow ? "" : "cuBLAS counts rows and columns by an int, so fewer than 2^31 of each";
+         }},
+    prepare_gemv);
 
 const device::Register register_dot(
     {.id = "cublas/dot",

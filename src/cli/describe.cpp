@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal.h"
 #include "measure/plan/ways.h"
 
 namespace reductio::cli {
+
+std::string show_elements(const PointKey& p) {
+  const std::string shape = shape_in_words(p);
+  return show_size(p.problem.n) + (shape.empty() ? "" : " as " + shape);
+}
 
 std::string_view name(Determinism d) {
   switch (d) {

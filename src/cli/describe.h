@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "core/variant.h"
+#include "measure/plan/point.h"
 
 namespace reductio::cli {
+
+/// "2^18", and how they lie where that is no plain array: "2^18 as 8192x32".
+std::string show_elements(const PointKey&);
 
 std::string_view name(Determinism);
 using reductio::name;

@@ -89,6 +89,10 @@ std::vector<Chart> charts_of(const StoredResults& results) {
       continue;
     PointKey key = row.point;
     key.problem.n = 0;
+    // A line is of rows of one length, or of columns: the map over both is a figure of its own.
+    InputShape& shape = key.problem.shape;
+    if (shape.rows) (key.problem.operation == Operation::column_sums ? shape.columns : shape.rows).reset();
+    shape.segments.reset();
     Chart& chart = of[row.experiment + "|" + group_key(key)];
     if (chart.rows.empty()) {
       const PointKey& p = row.point;
@@ -96,6 +100,11 @@ std::vector<Chart> charts_of(const StoredResults& results) {
                                name(p.timing_mode), name(p.cache_state));
       if (p.offset_elements) chart.name += fmt::format(", offset {}", p.offset_elements);
       if (!p.dataset.empty() && p.dataset != "random") chart.name += ", " + p.dataset;
+      if (p.problem.shape.rows)
+        chart.name += p.problem.operation == Operation::column_sums
+                          ? fmt::format(", columns of {}", *p.problem.shape.rows)
+                          : fmt::format(", rows of {}", *p.problem.shape.columns);
+      if (p.problem.shape.pitch_elements) chart.name += fmt::format(", pitch {}", *p.problem.shape.pitch_elements);
       if (!p.caller.empty()) chart.name += ", " + p.caller;
     }
     chart.rows.push_back(&row);

@@ -161,7 +161,7 @@ class Observer final : public RunObserver {
     for (const Row& r : rows_) {
       const auto rate = r.bandwidth_bytes_per_s();
       table.add({r.point.variant, std::string(name(r.point.problem.operation)),
-                 std::string(name(r.point.problem.type)), show_size(r.point.problem.n), r.point.settings,
+                 std::string(name(r.point.problem.type)), show_elements(r.point), r.point.settings,
                  std::string(name(r.point.timing_mode)), r.time_median_s ? show_seconds(*r.time_median_s) : "",
                  rate ? fmt::format("{:.4g}", *rate / 1e9) : "", std::string(name(r.status))});
     }

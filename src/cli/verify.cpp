@@ -216,7 +216,7 @@ void print_result(VariantResult& r, const VerifyOptions& options) {
 
 /// What no size that passed has shown; empty: all have met an index beyond 32 bits, or the sizes were named.
 std::string not_tested(const std::vector<VariantResult>& results, const VerifyOptions& options) {
-  if (!options.selection.sizes.empty()) return {};
+  if (!options.selection.sizes.empty() || !options.selection.shapes.empty()) return {};
   const auto count = std::count_if(results.begin(), results.end(), [](const VariantResult& r) {
     return status(r) == "ok" && r.largest_n < std::numeric_limits<std::int32_t>::max();
   });

@@ -116,8 +116,9 @@ std::vector<std::string> parse_segments(std::string_view text) {
   std::vector<std::string> out = words_between(text, ',');
   for (const std::string& word : out)
     if (!are_lengths(word))
-      throw UsageError("unknown segments '" + word +
-                       "'; known: uniform:32 (elements each), powerlaw:2.1 (an exponent above 1), one-giant, empty-many");
+      throw UsageError(
+          "unknown segments '" + word +
+          "'; known: uniform:32 (elements each), powerlaw:2.1 (an exponent above 1), one-giant, empty-many");
   return out;
 }
 

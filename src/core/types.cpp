@@ -127,7 +127,8 @@ std::vector<Problem> problems_of(Operation operation, ElementType type, const st
   };
   if (operation == Operation::segment_sums) {
     for (const std::size_t n : sizes)
-      for (const std::string& lengths : asked.segments.empty() ? std::vector<std::string>{"uniform:32"} : asked.segments)
+      for (const std::string& lengths :
+           asked.segments.empty() ? std::vector<std::string>{"uniform:32"} : asked.segments)
         add(ragged(lengths, n));
     return out;
   }

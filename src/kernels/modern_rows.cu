@@ -81,7 +81,8 @@ template <class T>
 __global__ void row_by_warp(const T* in, T* out, std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
   const unsigned lane = threadIdx.x % lanes_of_warp;
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x / lanes_of_warp;
-  for (std::int64_t row = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / lanes_of_warp; row < rows; row += step) {
+  for (std::int64_t row = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / lanes_of_warp; row < rows;
+       row += step) {
     const T sum = sum_of_warp(sum_in_turn(in + row * pitch, columns, lane, lanes_of_warp));
     if (lane == 0) out[row] = sum;
   }
@@ -104,7 +105,8 @@ __global__ void __launch_bounds__(most_block)
 /// Launch: a grid of whole shares, whole warps; out is zero before. Result: out[row] of every row.
 template <class T>
 __global__ void __launch_bounds__(most_block)
-    row_by_blocks(const T* in, T* out, std::int64_t rows, std::int64_t columns, std::int64_t pitch, std::int64_t share) {
+    row_by_blocks(const T* in, T* out, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
+                  std::int64_t share) {
   for (std::int64_t row = blockIdx.x / share; row < rows; row += gridDim.x / share) {
     const std::int64_t block = blockIdx.x % share;
     const T sum = sum_of_threads(
@@ -114,8 +116,8 @@ __global__ void __launch_bounds__(most_block)
   }
 }
 
-/// A block takes 32 columns at a time. Lanes of a warp load neighbours of one row, and the warps take rows in turn; then
-/// one warp adds up the warps' sums of each column.
+/// A block takes 32 columns at a time. Lanes of a warp load neighbours of one row, and the warps take rows in turn;
+/// then one warp adds up the warps' sums of each column.
 ///
 ///   row 0  0 1 2 3      warp 0
 ///   row 1  0 1 2 3      warp 1
@@ -149,7 +151,8 @@ template <class T>
 __global__ void segment_by_warp(const T* in, T* out, std::int64_t segments, const std::int64_t* offsets) {
   const unsigned lane = threadIdx.x % lanes_of_warp;
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x / lanes_of_warp;
-  for (std::int64_t s = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / lanes_of_warp; s < segments; s += step) {
+  for (std::int64_t s = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / lanes_of_warp; s < segments;
+       s += step) {
     const std::int64_t begin = offsets[s];
     const T sum = sum_of_warp(sum_in_turn(in + begin, offsets[s + 1] - begin, lane, lanes_of_warp));
     if (lane == 0) out[s] = sum;
@@ -207,7 +210,8 @@ std::unique_ptr<Plan> prepare_row_by_blocks(const Problem& p, const Settings& s,
   const std::size_t rows = p.rows(), columns = p.columns(), pitch = p.pitch();
   // As many blocks a row as fill the GPU, each with 16 elements a thread at least.
   const std::size_t all = grid_for(p.n, std::size_t{16} * block, s, gpu);
-  const std::size_t share = std::clamp<std::size_t>(all / std::max<std::size_t>(rows, 1), 1, blocks_for(columns, block));
+  const std::size_t share =
+      std::clamp<std::size_t>(all / std::max<std::size_t>(rows, 1), 1, blocks_for(columns, block));
   const std::size_t grid = share * std::max<std::size_t>(std::min(rows, all / share), 1);
   PlanInfo info{.grid_blocks = grid, .block_threads = block,
                 .longest_chain = chain_of(columns, block * share) + share};
@@ -244,7 +248,7 @@ std::unique_ptr<Plan> prepare_segment_by_warp(const Problem& p, const Settings& 
 }
 
 struct OfRows {
-  std::string id, title, cites, thread, block, grid;
+  std::string id, title, cites, thread{}, block{}, grid{};
   Operation operation = Operation::row_sums;
   Determinism determinism = Determinism::per_launch_shape;
 };

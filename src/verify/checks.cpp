@@ -312,7 +312,8 @@ std::string check_settings(Workbench& bench, const Case& c) {
 /// Rows or segments alone, each where it lies: their bits must be those that they have beside the others.
 std::string check_neighbours(Workbench& bench, const Case& c) {
   const Problem& all = c.problem;
-  if (c.variant->determinism != Determinism::always || all.operation == Operation::column_sums || !has_shape(all.operation))
+  if (c.variant->determinism != Determinism::always || all.operation == Operation::column_sums ||
+      !has_shape(all.operation))
     throw Refused("does not declare that a row's bits are its own (Determinism::always of row_sums or segment_sums)");
   OwnPlan plan = OwnPlan::of(c, bench);
   CaseInput& in = bench.input(recipe_of(c, c.seed));

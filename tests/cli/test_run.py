@@ -416,3 +416,27 @@ def test_warnings_can_be_counted_on(reductio):
     done = reductio("run", "comparison", "--device", "sim", "--variants", "^twopass/rolled$", "--types", "i32",
                     "--sizes", "100", CUDA_INJECTION64_PATH="/nowhere/libinjected.so")
     assert done.ok() and "WARNING" not in done.err
+
+
+def test_rows_of_shapes_have_their_columns_and_a_hash_of_all_outputs(reductio, tmp_path):
+    out = reductio("run", "shapes", "--device", "cpu", "--variants", "^(host/rows|host/segments)$", "--shapes",
+                   "1000x24/32,*x8", "--segments", "powerlaw:2.1", "--sizes", "2^12", "--max-samples", "6", "--contexts",
+                   "6", "--out", "there").ok()
+    assert "24000 as 1000x24/32" in out and "2^12 as 512x8" in out
+    path, = (tmp_path / "there").rglob("shapes.csv")
+    rows = read(path)
+    assert sorted((r["operation"], r["n"], r["shape_rows"], r["shape_columns"], r["pitch_elements"]) for r in rows) == [
+        ("row_sums", "24000", "1000", "24", "32"), ("row_sums", "4096", "512", "8", ""),
+        ("segment_sums", "4096", "", "", "")]
+    for r in rows:
+        assert r["status"] == "ok" and re.fullmatch("[0-9a-f]{16}", r["result"]), r
+        assert 0 < float(r["abs_error"]) < float(r["error_bound"]) and r["distinct_results"] == "1"
+        assert int(r["bytes"]) == 4 * int(r["n"])
+    segments = next(r for r in rows if r["operation"] == "segment_sums")
+    assert segments["dataset"] == "random/powerlaw:2.1" and int(segments["segments"]) > 100
+    chart = reductio("plot", path.parent, "--chart", "1").ok() + reductio("plot", path.parent, "--chart", "2").ok()
+    assert "rows of 8" in chart or "rows of 24" in chart
+    resumed = reductio("run", "shapes", "--device", "cpu", "--variants", "^(host/rows|host/segments)$", "--shapes",
+                       "1000x24/32,*x8", "--segments", "powerlaw:2.1", "--sizes", "2^12", "--max-samples", "6",
+                       "--contexts", "6", "--out", "there", "--resume").ok()
+    assert "3 were there already" in resumed

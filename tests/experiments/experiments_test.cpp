@@ -468,7 +468,7 @@ TEST(Experiments, ModernHasItsVariantsAndTheNumbersOfLoadsBesideOurSum) {
     if (p.problem.type == ElementType::i32) sizes[p.variant->id].insert(p.problem.n);
   }
   for (const Variant& v : variants())
-    if (v.id.starts_with("modern/") && v.runs_on(gpu())) {
+    if (v.own_experiment == "modern" && v.runs_on(gpu())) {
       EXPECT_TRUE(settings.contains(v.id)) << v.id;
     }
   EXPECT_EQ(settings["modern/loads-in-flight"].size(), 4u);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/describe.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "measure/results/csv.h"
@@ -71,12 +72,14 @@ std::string where(const Compared& c, const std::vector<const Compared*>& among, 
   std::vector<std::string> words;
   for (const std::string_view column :
        {"n", "element_type", "operation", "timing_mode", "cache_state", "caller", "experiment"}) {
-    const std::string own = c.variant.at(column);
-    const bool common =
-        std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.at(column) == own; });
+    const auto of = [&](const Compared& o) {
+      return column == "n" ? show_elements(o.variant.row.point) : o.variant.at(column);
+    };
+    const std::string own = of(c);
+    const bool common = std::all_of(among.begin(), among.end(), [&](const Compared* o) { return of(*o) == own; });
     if (common && (column == "experiment" || column == "caller")) continue;
     if (common != in_common) continue;
-    words.push_back(column == "n" ? show_size(std::stoull(own)) : column == "caller" ? show_caller(c.variant) : own);
+    words.push_back(column == "caller" ? show_caller(c.variant) : own);
   }
   const bool one_variant =
       std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.label == c.variant.label; });
@@ -250,7 +253,7 @@ void print_on_stdout(const Comparison& comparison, const Wording& wording, const
       std::vector<std::string> shown{c.variant.label,
                                      c.variant.at("operation"),
                                      c.variant.at("element_type"),
-                                     show_size(c.variant.row.point.problem.n),
+                                     show_elements(c.variant.row.point),
                                      c.variant.at("timing_mode"),
                                      c.variant.at("cache_state"),
                                      show_time(c.base),

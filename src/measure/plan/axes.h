@@ -23,10 +23,11 @@ struct Axes {
 };
 
 /// Each selected variant at every combination of the axes, the first axis outermost. Selected types and sizes replace
-/// the axes'. Operations are the selected ones, else the variant's first; a variant whose first is moments, or
-/// is over shapes while the axes have none, is left out unless operations or variants are selected. Leaves out ways of timing that a variant's calls lack on this device
-/// (ways.h); UsageError if nothing is left. Settings with a known fault are refused anyway, so they are left out, too,
-/// unless the user asks for them by selecting only their variant, or the faulty setting.
+/// the axes'. Operations are the selected ones, else the variant's first; a variant whose first is moments,
+/// or is over shapes while the axes have none, is left out unless operations or variants are selected. Leaves out ways
+/// of timing that a variant's calls lack on this device (ways.h); UsageError if nothing is left. Settings with a known
+/// fault are refused anyway, so they are left out, too, unless the user asks for them by selecting only their variant,
+/// or the faulty setting.
 std::vector<Point> product_of(const Axes&, const Selection&, DeviceKind);
 
 }  // namespace reductio

@@ -10,8 +10,8 @@ namespace reductio {
 std::vector<std::vector<std::size_t>> group_points(std::span<const Point> points) {
   const auto key = [&](std::size_t i) {
     const Point& p = points[i];
-    return std::tuple(p.device, p.problem.n, p.problem.type, p.problem.shape.text(), p.offset_elements, p.dataset, p.seed, p.problem.operation,
-                      p.timing_mode, p.cache_state, p.in_loop);
+    return std::tuple(p.device, p.problem.n, p.problem.type, p.problem.shape.text(), p.offset_elements, p.dataset,
+                      p.seed, p.problem.operation, p.timing_mode, p.cache_state, p.in_loop);
   };
   std::map<decltype(key(0)), std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < points.size(); ++i) groups[key(i)].push_back(i);

@@ -57,11 +57,13 @@ PointKey::PointKey(const Point& p)
       seed(p.seed),
       caller(p.in_loop ? "" : "first") {}
 
-std::string describe_group(const PointKey& p) {
+std::string shape_in_words(const PointKey& p) {
   const InputShape& shape = p.problem.shape;
-  const std::string lies = shape.segments ? fmt::format(" {} segments", *shape.segments)
-                           : shape.rows   ? " " + shape.text()
-                                          : std::string();
+  return shape.segments ? fmt::format("{} segments", *shape.segments) : shape.text();
+}
+
+std::string describe_group(const PointKey& p) {
+  const std::string shape = shape_in_words(p), lies = (shape.empty() ? "" : " ") + shape;
   return fmt::format("{} {} n={}{} {} {}{}", name(p.problem.operation), name(p.problem.type), p.problem.n, lies,
                      name(p.timing_mode), name(p.cache_state), p.caller.empty() ? "" : ", first in a while");
 }

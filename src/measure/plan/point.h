@@ -79,6 +79,8 @@ struct PointKey {
   bool is_plain() const { return problem.shape.is_plain() && !gpus && !data_scale; }
 };
 
+/// How its elements lie, in words: "1000x24/32", "524 segments"; of one plain array empty.
+std::string shape_in_words(const PointKey&);
 /// What the points of its group share: "sum f32 n=1024 device cold_dirty".
 std::string describe_group(const PointKey&);
 

@@ -27,7 +27,11 @@ struct InputKey {
   std::uint64_t seed;
   auto operator<=>(const InputKey&) const = default;
   explicit InputKey(const Point& p)
-      : dataset(p.dataset), type(p.problem.type), n(p.problem.extent()), offset_elements(p.offset_elements), seed(p.seed) {}
+      : dataset(p.dataset),
+        type(p.problem.type),
+        n(p.problem.extent()),
+        offset_elements(p.offset_elements),
+        seed(p.seed) {}
 };
 
 /// An input in an allocation of its own, beside a scratch copy for variants that consume theirs.

@@ -123,7 +123,11 @@ void Rounds::make_harness_calls() {
   if (group_.first().timing_mode == TimingMode::end_to_end)
     if (auto plan = calls.polled_empty())
       group_.harness_calls.push_back({.name = std::string(polled_floor_name), .plan = std::move(plan)});
-  for (auto& [name, plan] : calls.readers(group_.input_bytes(), group_.first().timing_mode))
+  const Point& first = group_.first();
+  for (auto& [name, plan] : has_shape(first.problem.operation)
+                                ? calls.readers_and_writers(group_.input_bytes(), first.problem.result_bytes(),
+                                                            first.timing_mode)
+                                : calls.readers(group_.input_bytes(), first.timing_mode))
     group_.harness_calls.push_back({.name = "(" + name + ")", .plan = std::move(plan)});
   for (std::size_t i = 0; i < of_another_process.size(); ++i)
     group_.harness_calls[i].failed = of_another_process[i].failed;

@@ -31,6 +31,12 @@ class HarnessCalls {
   /// Kernels that only read `bytes` bytes, for the read ceiling in this mode; none where the mode has none.
   virtual std::vector<HarnessPlan> readers(std::size_t /*bytes*/, TimingMode) { return {}; }
 
+  /// Kernels that read so many bytes and write `written`, where there are many outputs: the ceiling of that mode. Their
+  /// output has room for `written` bytes and is aligned to 16.
+  virtual std::vector<HarnessPlan> readers_and_writers(std::size_t /*bytes*/, std::size_t /*written*/, TimingMode) {
+    return {};
+  }
+
   /// `plan` with a spin of `seconds`, by the device's clock, after each call and inside the timed interval: an effect
   /// of known size that the timer must find.
   virtual std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) = 0;

@@ -265,9 +265,11 @@ TEST(MeasureSchema, EveryColumnOfThePointIsInItsKey) {
         differs([](PointKey& p) { p.offset_elements = 1; }), differs([](PointKey& p) { p.dataset = "x"; }),
         differs([](PointKey& p) { p.timing_mode = TimingMode::graph; }), differs([](PointKey& p) { p.caller = "x"; }),
         differs([](PointKey& p) { p.cache_state = CacheState::cold_clean; }),
-        differs([](PointKey& p) { p.problem.shape.rows = 2; }), differs([](PointKey& p) { p.problem.shape.columns = 2; }),
-        differs([](PointKey& p) { p.problem.shape.pitch_elements = 2; }), differs([](PointKey& p) { p.problem.shape.segments = 2; }),
-        differs([](PointKey& p) { p.gpus = 3; }), differs([](PointKey& p) { p.data_scale = 2; })})
+        differs([](PointKey& p) { p.problem.shape.rows = 2; }),
+        differs([](PointKey& p) { p.problem.shape.columns = 2; }),
+        differs([](PointKey& p) { p.problem.shape.pitch_elements = 2; }),
+        differs([](PointKey& p) { p.problem.shape.segments = 2; }), differs([](PointKey& p) { p.gpus = 3; }),
+        differs([](PointKey& p) { p.data_scale = 2; })})
     EXPECT_NE(group_key(other), group_key(full_row().point));
   EXPECT_EQ(keys.size(), 1 + columns_of<PointKey>().size());
 }

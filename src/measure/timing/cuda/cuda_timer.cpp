@@ -216,9 +216,13 @@ class CudaCalls final : public HarnessCalls {
   std::unique_ptr<Plan> polled_empty() override { return polled_empty_kernel(device_->stream().arrival()); }
 
   std::vector<HarnessPlan> readers(std::size_t bytes, TimingMode mode) override {
-    const bool by_events = mode == TimingMode::device || mode == TimingMode::graph || mode == TimingMode::replay;
-    if (!by_events || bytes == 0) return {};
+    if (!is_by_events(mode) || bytes == 0) return {};
     return reading_kernels(bytes, device_->stream().gpu(), device_->stream().claims());
+  }
+
+  std::vector<HarnessPlan> readers_and_writers(std::size_t bytes, std::size_t written, TimingMode mode) override {
+    if (!is_by_events(mode) || bytes == 0) return {};
+    return reading_and_writing_kernels(bytes, written, device_->stream().gpu());
   }
 
   std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
@@ -227,6 +231,9 @@ class CudaCalls final : public HarnessCalls {
   }
 
  private:
+  static bool is_by_events(TimingMode mode) {
+    return mode == TimingMode::device || mode == TimingMode::graph || mode == TimingMode::replay;
+  }
   std::shared_ptr<OnDevice> device_;
 };
 

@@ -71,6 +71,31 @@ __global__ void __launch_bounds__(Block)
   }
   if (sum == sum_that_is_stored) *out = sum;
 }
+/// From read_only: a block also stores a share of `out` with each tile, 16 bytes a thread. The last words fill no
+/// vector.
+template <int Block, int Unroll>
+__global__ void __launch_bounds__(Block)
+    read_and_write(const uint4* in, std::size_t vectors, uint4* out, std::size_t out_vectors, std::size_t out_words) {
+  constexpr std::size_t tile = std::size_t{Block} * Unroll;
+  const std::size_t tiles = (vectors + tile - 1) / tile, share = (out_vectors + tiles - 1) / tiles;
+  unsigned sum = 0;
+  for (std::size_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+    uint4 v[Unroll];
+#pragma unroll
+    for (int u = 0; u < Unroll; ++u) {
+      const std::size_t i = t * tile + u * Block + threadIdx.x;
+      v[u] = i < vectors ? Cached::load(in + i) : uint4{0, 0, 0, 0};
+    }
+#pragma unroll
+    for (int u = 0; u < Unroll; ++u) sum += v[u].x + v[u].y + v[u].z + v[u].w;
+    const std::size_t end = min((t + 1) * share, out_vectors);
+    for (std::size_t i = t * share + threadIdx.x; i < end; i += Block) out[i] = uint4{sum, sum, sum, sum};
+  }
+  if (blockIdx.x == 0 && 4 * out_vectors + threadIdx.x < out_words)
+    reinterpret_cast<unsigned*>(out)[4 * out_vectors + threadIdx.x] = sum;
+  if (sum == sum_that_is_stored && out_words > 0) *reinterpret_cast<unsigned*>(out) = sum;
+}
+
 /// The same by the code of `tuned`.
 template <class Reading>
 __global__ void __launch_bounds__(Reading::block, Reading::template blocks_per_sm<unsigned, unsigned>())
@@ -178,6 +203,25 @@ class ReadPlan final : public Plan {
   std::size_t bytes_, grid_ = 1;
 };
 
+class ReadAndWritePlan final : public Plan {
+ public:
+  static constexpr int block = 256, unroll = 8;
+  ReadAndWritePlan(std::size_t bytes, std::size_t written, std::size_t most_blocks) : bytes_(bytes), written_(written) {
+    const std::size_t tile = std::size_t{block} * unroll, tiles = (bytes / sizeof(uint4) + tile) / tile;
+    grid_ = std::min(tiles, most_blocks);
+  }
+  PlanInfo info() const override { return {.grid_blocks = grid_, .block_threads = block}; }
+  void enqueue(void* in, void* out, Stream s) override {
+    const Vectors v = vectors_of(in, bytes_, sizeof(uint4));
+    read_and_write<block, unroll><<<static_cast<unsigned>(grid_), block, 0, native(s)>>>(
+        v.first, v.count, static_cast<uint4*>(out), written_ / sizeof(uint4), written_ / sizeof(unsigned));
+    check(cudaGetLastError(), "launching a kernel that reads and writes");
+  }
+
+ private:
+  std::size_t bytes_, written_, grid_ = 1;
+};
+
 /// tuned/sum's launch for so many bytes of i32, without its finish: it keeps in L2 what tuned keeps, and in a graph its
 /// launches overlap as tuned's do.
 class ReadAsTunedPlan final : public Plan {
@@ -235,6 +279,14 @@ std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gp
   for (auto& shape : read_shapes())
     out.push_back({shape.name, std::make_unique<ReadPlan>(shape, bytes, gpu.sm_count)});
   out.push_back({"read/as-tuned", std::make_unique<ReadAsTunedPlan>(bytes, gpu, claims)});
+  return out;
+}
+
+std::vector<HarnessPlan> reading_and_writing_kernels(std::size_t bytes, std::size_t written, const DeviceInfo& gpu) {
+  const auto sms = static_cast<std::size_t>(gpu.sm_count);
+  std::vector<HarnessPlan> out;
+  out.push_back({"read-write/tiles", std::make_unique<ReadAndWritePlan>(bytes, written, 0x7fffffff)});
+  out.push_back({"read-write/resident", std::make_unique<ReadAndWritePlan>(bytes, written, 8 * sms)});
   return out;
 }
 

@@ -37,6 +37,8 @@ inline constexpr unsigned sum_that_is_stored = 0x9e3779b9u;
 /// The fastest is the read ceiling. `claims`: where dynamic scheduling counts, one word of GPU memory, 0 between calls.
 /// `out`: four bytes, written if a thread's sum equals `sum_that_is_stored`.
 std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, std::uint64_t* claims);
+/// Kernels that read `bytes` bytes and write `written`, a multiple of four, to `out`, which is aligned to 16.
+std::vector<HarnessPlan> reading_and_writing_kernels(std::size_t bytes, std::size_t written, const DeviceInfo& gpu);
 /// tuned's reading with dynamic scheduling, whatever it would choose for so many bytes.
 std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, std::uint64_t* claims);
 /// The first of them.
