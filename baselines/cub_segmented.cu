@@ -65,8 +65,9 @@ void register_segmented(const std::string& group, const std::string& title, cons
       // Not documented. A warp a row is the least that is seen; short rows have a thread.
       const std::size_t longest = longest_line(p);
       const PlanInfo info{.longest_chain = std::min(longest, longest / 32 + 128), .workspace_bytes = bytes};
-      return plan_of(info, [=](void* in, void* out, Stream stream) mutable {
+      return plan_of(info, [=, result_bytes = p.result_bytes()](void* in, void* out, Stream stream) mutable {
         if (!lines.count) return;
+        if (longest == 0) return device::zero(static_cast<unsigned char*>(out), result_bytes, stream);
         lines.in = in;
         lines.out = out;
         std::size_t size = bytes;

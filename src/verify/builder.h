@@ -139,6 +139,7 @@ class Builder {
   void add_shapes_of(Operation, const std::vector<ElementType>&);
   std::vector<Problem> shapes_of(Operation, ElementType) const;
   void add_large_shapes(Operation);
+  const Settings& affordable(const Problem&, const Settings&);
 
   // What the parts are made of.
 

@@ -32,7 +32,7 @@ constexpr std::array<Matrix, 16> small_matrices{{{0, 5, 0},
                                                  {2, 2048, 2},
                                                  {1, 4099, 0},
                                                  {4099, 1, 0}}};
-constexpr std::array<Matrix, 4> middle_matrices{{{3, 100003, 1}, {50021, 3, 0}, {300, 1000, 24}, {1, 262147, 0}}};
+constexpr std::array<Matrix, 4> middle_matrices{{{3, 100003, 1}, {9973, 3, 0}, {300, 1000, 24}, {1, 262147, 0}}};
 /// Past 2^27 outputs, 2^32 elements, and rows whose offsets pass 2^31.
 constexpr std::array<Matrix, 4> large_matrices{
     {{std::size_t{1} << 27, 2, 0}, {2, (std::size_t{1} << 27) + 1, 0}, {65537, 65539, 0}, {40000, 1000, 60000}}};
@@ -100,6 +100,13 @@ std::vector<Problem> Builder::shapes_of(Operation operation, ElementType type) c
   return out;
 }
 
+/// Thousands of outputs, a large block each, switch threads for seconds on the simulated device.
+const Settings& Builder::affordable(const Problem& p, const Settings& settings) {
+  constexpr std::size_t most_threads = 1 << 16;
+  const bool costly = device_.kind == DeviceKind::sim && p.outputs() * shape_of(settings).block > most_threads;
+  return costly ? cheapest() : settings;
+}
+
 /// Of types whose data are alike.
 void Builder::add_shapes_of(Operation operation, const std::vector<ElementType>& types) {
   const std::vector<Problem> problems = shapes_of(operation, types.front());
@@ -117,18 +124,16 @@ void Builder::add_shapes_of(Operation operation, const std::vector<ElementType>&
       settings.set(tunables_[t].name, tunables_[t].values[row[first_tunable + t]]);
     Problem p = problems[row[0]];
     p.type = types[row[2]];
-    // Thousands of outputs, a block each, switch threads for seconds.
-    constexpr std::size_t most_threads = 1 << 17;
-    if (device_.kind == DeviceKind::sim && p.outputs() * shape_of(settings).block > most_threads) settings = cheapest();
-    add(p, settings, offsets[row[3]], works[row[1]], orders[row[4]]);
+    add(p, affordable(p, settings), offsets[row[3]], works[row[1]], orders[row[4]]);
   }
 }
 
 void Builder::add_large_shapes(Operation operation) {
   const auto add_both = [&](const Problem& p) {
     const auto orders = orders_of(device_.kind, true);
-    add(p, standard(), 0, exact_work(p.type), draw(orders));
-    add(p, standard(), 1, {"random", is_floating(p.type) ? "bounded" : "exact", 0}, draw(orders));
+    const Settings settings = affordable(p, standard());
+    add(p, settings, 0, exact_work(p.type), draw(orders));
+    add(p, settings, 1, {"random", is_floating(p.type) ? "bounded" : "exact", 0}, draw(orders));
   };
   const auto add_all = [&](const auto& matrices, std::initializer_list<std::size_t> sizes) {
     if (operation == Operation::segment_sums)
