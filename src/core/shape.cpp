@@ -66,12 +66,16 @@ bool are_lengths(const std::string& word) {
 class Offsets {
  public:
   Offsets(const std::string& lengths, std::size_t n) : lengths_(lengths), n_(n) {}
-  std::size_t left() const { return n_ - static_cast<std::size_t>(offsets_.back()); }
-  void add(std::size_t length) {
+  /// That so many are to come: too many are refused before they take any memory.
+  void expect(std::size_t segments) const {
     constexpr std::size_t most_segments = std::size_t{1} << 28;
-    if (offsets_.size() > most_segments)
+    if (segments > most_segments)
       throw UsageError("segments '" + lengths_ + "' of " + std::to_string(n_) +
                        " elements are more than 2^28; ask for longer ones or for fewer elements");
+  }
+  std::size_t left() const { return n_ - static_cast<std::size_t>(offsets_.back()); }
+  void add(std::size_t length) {
+    expect(offsets_.size());
     offsets_.push_back(offsets_.back() + static_cast<std::int64_t>(std::min(length, left())));
   }
   std::vector<std::int64_t> take() { return std::move(offsets_); }
@@ -142,6 +146,7 @@ InputShape ragged(const std::string& lengths, std::size_t n) {
   Offsets offsets(lengths, n);
   if (kind == "uniform") {
     const auto each = static_cast<std::size_t>(*parameter_of(lengths));
+    offsets.expect(n / each);
     while (offsets.left()) offsets.add(each);
   } else if (kind == "powerlaw") {
     std::mt19937_64 random(1);
@@ -154,11 +159,13 @@ InputShape ragged(const std::string& lengths, std::size_t n) {
   } else if (kind == "one-giant") {
     constexpr std::size_t dust = 8;
     const std::size_t giant = n / 2;
+    offsets.expect(giant / dust);
     while (offsets.left() > giant + (n - giant) / 2) offsets.add(dust);
     offsets.add(giant);
     while (offsets.left()) offsets.add(dust);
   } else {
     constexpr std::size_t each = 32, of = 10;
+    offsets.expect(n / each * of);
     for (std::size_t i = 0; offsets.left(); ++i) offsets.add(i % of == of / 2 ? each : 0);
     for (std::size_t i = 0; i < of / 2; ++i) offsets.add(0);
   }
