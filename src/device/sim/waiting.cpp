@@ -6,6 +6,7 @@
 
 #include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
 #include "device/sim/mutation.h"
 #include "device/sim/scheduler.h"
 
@@ -41,6 +42,7 @@ REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
   b.votes = 0;
   b.last_barrier = site;
   b.barrier_epoch = ++b.epoch;
+  if (follower) follower->block_meets(b, site);
   make_all_runnable(b);
 }
 
@@ -72,6 +74,7 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
         r->last_barrier = site;
         r->epoch = r->barrier_epoch = r->grid_epoch = epoch;
         if (r->unordered_from == r->first_serial) r->settled_epoch = epoch;
+        if (follower) follower->block_meets(*r, site);
         make_all_runnable(*r);
       }
       preferred_ = nullptr;
@@ -111,6 +114,7 @@ void Scheduler::complete_cluster_barrier(BlockState& first) {
   for (BlockState* b : first.members) {
     if (b->exited == b->threads) continue;
     b->last_barrier = first.cluster_barrier;
+    if (follower) follower->block_meets(*b, b->last_barrier);
     make_all_runnable(*b);
   }
   preferred_ = nullptr;
