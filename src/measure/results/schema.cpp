@@ -231,7 +231,6 @@ const std::vector<Column<PointKey>>& columns_of() {
       optional(column<P, &P::shape, &Shape::pitch_elements>("pitch_elements")),
       optional(column<P, &P::shape, &Shape::segments>("segments")),
       optional(column<P, &P::gpus>("gpus")),
-      optional(positive(column<P, &P::data_scale>("data_scale"))),
   };
   return all;
 }
@@ -264,7 +263,6 @@ const std::vector<Column<Row>>& columns_of() {
       of_point<Row>("pitch_elements"),
       of_point<Row>("segments"),
       of_point<Row>("gpus"),
-      of_point<Row>("data_scale"),
       column<Row, &Row::n_samples>("n_samples"),
       column<Row, &Row::n_rejected>("n_rejected"),
       rounded(column<Row, &Row::timer_resolution_s>("timer_resolution_s")),
@@ -334,7 +332,6 @@ const std::vector<Column<RawSample>>& columns_of() {
       of_point<S>("pitch_elements"),
       of_point<S>("segments"),
       of_point<S>("gpus"),
-      of_point<S>("data_scale"),
   };
   return all;
 }

@@ -431,7 +431,7 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"other columns", "test.csv", replaced("variant", "kernel"), "lacks the column 'variant'"},
            {"another schema", "test.csv", replaced("\n3,", "\n2,"),
             "test.csv has schema version 2, this program reads 3: measure anew, or use the program that wrote it"},
-           {"a lost field", "test.csv", replaced(",random,", ","), ":2:1: 57 fields where 58 belong"},
+           {"a lost field", "test.csv", replaced(",random,", ","), ":2:1: 56 fields where 57 belong"},
            {"no number", "test.csv", replaced(",64,", ",many,"), ":2: n is 'many', not a whole number"},
            {"no samples", "test.samples.csv.gz", {}, "lacks the raw samples of 9 of the 9 timed rows of test.csv"},
            {"samples cut", "test.samples.csv.gz", [](std::string t) { return t.substr(0, t.size() - 9); },
