@@ -405,7 +405,7 @@ template <class Record>
 RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records)
     : file_(std::move(file)), records_(std::move(records)) {
   const Fields& header = records_.at(0);
-  std::string missing;
+  std::vector<std::string> missing;
   for (const auto& column : columns_of<Record>()) {
     const auto place_of = [&](const std::string& name) {
       return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
@@ -413,18 +413,18 @@ RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records
     const std::size_t earlier = column.formerly.empty() ? header.size() : place_of(column.formerly);
     const std::size_t at = earlier < header.size() ? earlier : place_of(column.name);
     if (at < header.size()) places_.emplace_back(&column, at);
-    else if (!column.optional && missing.empty()) missing = column.name;
+    else if (!column.optional) missing.push_back(column.name);
     if (at < header.size() && column.name == "schema_version")
       for (std::size_t i = 1; i < records_.size(); ++i)
         if (at < records_[i].size() && records_[i][at] != std::to_string(schema_version))
           throw UsageError(other_schema(file_, records_[i][at]));
   }
-  if (places_.empty())
+  if (places_.size() < missing.size())  // a row in its place may name one: device is a timing mode, too
     throw UsageError(fmt::format("{} has no header: its first line names no column, as {} does; copy the whole results "
                                  "folder again",
                                  file_, columns_of<Record>().front().name));
   if (!missing.empty())
-    throw UsageError(fmt::format("{} lacks the column '{}'; measure again with this program", file_, missing));
+    throw UsageError(fmt::format("{} lacks the column '{}'; measure again with this program", file_, missing.front()));
 }
 
 template <class Record>

@@ -429,6 +429,8 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"empty", "test.csv", [](std::string) { return ""; }, "is empty"},
            {"a cut row", "test.csv", [](std::string t) { return t.substr(0, t.size() - 20); }, "a row that was cut"},
            {"other columns", "test.csv", replaced("variant", "kernel"), "lacks the column 'variant'"},
+           {"no header", "test.csv", [](std::string t) { return t.substr(t.find('\n') + 1); },
+            "test.csv has no header: its first line names no column, as schema_version does"},
            {"another schema", "test.csv", replaced("\n3,", "\n2,"),
             "test.csv has schema version 2, this program reads 3: measure anew, or use the program that wrote it"},
            {"a lost field", "test.csv", replaced(",random,", ","), ":2:1: 56 fields where 57 belong"},
