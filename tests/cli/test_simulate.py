@@ -97,6 +97,7 @@ int of_other(int* p) { int h; there<<<1, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcp
 
 # A fault for each number, in the line that names it.
 FAULTS = r"""
+#include <cooperative_groups.h>
 #include <cstdio>
 __global__ void beyond(int* p) { p[threadIdx.x] = 1; }                       // fault 0
 __global__ void spin(volatile int* f) { while (*f == 0); }                   // fault 1
@@ -118,6 +119,17 @@ __global__ void stop(int* p) { assert(p == nullptr); }                       // 
 __global__ void never(int* p) { for (;;) if (*p == 77) *p = 3; }             // fault 10
 __global__ void bounds(int* p) { int a[4] = {}, i = *p + 4; a[i] = 1; *p = a[3]; }  // fault 11
 __global__ void both(int* p) { if (threadIdx.x == 0) p[10] = 1; p[1] = threadIdx.x; }
+// Thread 0 of all blocks but two leaves its array; more blocks have such a thread than fit at once.
+__global__ void crowd(int* p) {
+  if (blockIdx.x % 399 == 0) p[1] = blockIdx.x;                              // fault 20
+  else if (threadIdx.x == 0) p[10] = 1;
+  else __syncthreads();
+}
+__global__ void meet(int* p) {
+  if (blockIdx.x == 0) p[10] = 1;
+  cooperative_groups::this_grid().sync();
+  p[1] = blockIdx.x;                                                         // fault 21
+}
 __global__ void lanes(int* p) { p[threadIdx.x] = __shfl_down_sync(~0u, 5, 8); }  // fault 19
 int main(int c, char** v) {
   int k = atoi(v[1]), *p, *n, *h = new int[20]();
@@ -143,6 +155,8 @@ int main(int c, char** v) {
   if (k == 17) { race<<<1, 64>>>(p); beyond<<<1, 32>>>(p); cudaDeviceSynchronize(); cudaMemset(p, 0, 4); }
   if (k == 18) both<<<1, 64>>>(p);
   if (k == 19) lanes<<<1, 4>>>(p);
+  if (k == 20) crowd<<<400, 64>>>(p);
+  if (k == 21) { void* arguments[] = {&p}; cudaLaunchCooperativeKernel((void*)meet, dim3(3), dim3(1), arguments); }
   printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }
 """
@@ -221,6 +235,14 @@ def test_going_on_finds_what_comes_after(simulate):
     for options, expected in ((["--keep-going"], {"out of bounds", "race"}), ([], {"out of bounds"})):
         both = simulate("faults.cu", "--orders", "forward", *options, "--json", "--", "18")
         assert {f["kind"] for f in json.loads(both.out)["findings"]} == expected
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "starve", "random"])
+@pytest.mark.parametrize("number", [20, 21])
+def test_threads_that_leave_their_array_hide_no_race(simulate, order, number):
+    done = simulate("faults.cu", "--orders", order, "--keep-going", "--json", "--", str(number))
+    found = {(f["kind"], f["line"]) for f in json.loads(done.out)["findings"]}
+    assert ("race", line_of(f"fault {number}")) in found and {kind for kind, _ in found} == {"race", "out of bounds"}
 
 
 def test_a_shuffle_from_a_lane_that_is_not_there_is_noted(simulate):

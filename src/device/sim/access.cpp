@@ -64,6 +64,7 @@ std::string in_brackets(SiteCode site) { return site ? " (" + to_string(site_of(
 
 void fail_global(const Touch& t) {
   const Memory& m = *t.memory;
+  if (!m.hidden) scheduler().leave_silently(FaultKind::out_of_bounds);
   const std::string what = verb(t.kind) + " " + element(t);
   if (m.hidden) stop_here(FaultKind::contract, site_of(t.site), what + " of global memory that is " + of_another_plan);
   stop_here(FaultKind::out_of_bounds, site_of(t.site),
@@ -138,6 +139,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   if (kind == Access::read && is_constant(at) && !is_parameters_target(at)) return;
   for (const Index* const index : {&threadIdx, &blockIdx, &blockDim, &gridDim})  // copied as a whole
     if (kind == Access::read && in(index, sizeof *index)) return;
+  s.leave_silently(FaultKind::out_of_bounds);
   const std::string what = verb(kind) + " " + std::to_string(size) + " bytes ";
   if (s.fibers().in_a_stack(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),
@@ -179,6 +181,7 @@ void on_constant_load(const Memory& m, std::uintptr_t at, std::size_t size, Site
 }
 
 void fail_shared(const Touch& t) {
+  scheduler().leave_silently(FaultKind::out_of_bounds);
   stop_here(FaultKind::out_of_bounds, site_of(t.site),
             verb(t.kind) + " " + std::to_string(t.size) + " bytes at " + place_in_shared_memory(t.where, true));
 }
@@ -189,8 +192,9 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
   const std::size_t races = scheduler().races();
   if (reads) track_slowly(record, *reads, t);
   if (scheduler().races() != races) return;
+  scheduler().leave_silently(FaultKind::unwritten);
   if (t.memory)
-    stop_last(
+    stop_here(
         FaultKind::unwritten, site_of(t.site),
         "reads " + place_in_memory(t) + ", which nobody has written since " +
             (t.memory->forgotten ? "this call began (what calls leave to each other, and what is there before "
@@ -200,7 +204,7 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
                                          : "; ") +
             "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
             "(device/device.h)");
-  stop_last(FaultKind::unwritten, site_of(t.site),
+  stop_here(FaultKind::unwritten, site_of(t.site),
             "reads " + place_in_memory(t) + ", which nobody in this block has written");
 }
 

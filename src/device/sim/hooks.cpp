@@ -133,7 +133,10 @@ template <class What>
     std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what().c_str());
     std::abort();
   }
-  checked([&] { stop_here(kind, site, what()); });
+  checked([&] {
+    scheduler().leave_silently(kind);
+    stop_here(kind, site, what());
+  });
   std::abort();
 }
 
