@@ -343,8 +343,8 @@ bool is_refused_header(const std::string& path) {
 
 std::string refusal_of_header(const std::string& place, const std::string& header) {
   return place + ": <" + header +
-         "> is not simulated: of CUDA's headers those of the runtime, of 16-bit floats and of " +
-         "cooperative groups are here (docs/simulating.md)";
+         "> is not simulated: of CUDA's headers those of the runtime, of 16-bit floats, of cooperative groups and "
+         "<cuda/atomic> are here (docs/simulating.md)";
 }
 
 std::string with_launches_as_calls(const std::string& preprocessed) {

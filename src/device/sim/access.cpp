@@ -18,6 +18,7 @@
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
 #include "device/sim/order.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/shared_memory.h"
 #include "device/sim/streams.h"
@@ -76,8 +77,11 @@ void come_in_reach(const Touch& t) {
   if (!scheduler().comes_after_a_wait())
     stop_here(FaultKind::race, site_of(t.site),
               verb(t.kind) + " " + element(t) +
-                  " of global memory before wait_for_previous_kernel(), in a launch that may begin while the kernel "
-                  "before it runs (Launch::overlaps)");
+                  " of global memory before " +
+                  in_words("wait_for_previous_kernel(), in a launch that may begin while the kernel before it runs "
+                           "(Launch::overlaps)",
+                           "cudaGridDependencySynchronize(), in a launch that may begin while the kernel before it "
+                           "runs (cudaLaunchAttributeProgrammaticStreamSerialization)"));
 }
 
 Block* peer_at(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
@@ -175,8 +179,9 @@ void on_constant_load(const Memory& m, std::uintptr_t at, std::size_t size, Site
                       " through the read-only cache: that may give an older value than " +
                       (a->serial - first < running->grid
                            ? "this launch wrote there, whatever orders the two"
-                           : "the kernel before it wrote there, which may still run when this launch begins "
-                             "(Launch::overlaps), also after wait_for_previous_kernel()") +
+                           : "the kernel before it wrote there, which may still run when this launch begins" +
+                                 in_words(" (Launch::overlaps), also after wait_for_previous_kernel()",
+                                          ", also after cudaGridDependencySynchronize()")) +
                       "; read it plainly");
 }
 
@@ -200,10 +205,13 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
             (t.memory->forgotten ? "this call began (what calls leave to each other, and what is there before "
                                          "the first, the variant declares as its persistent_state)"
                                        : "its allocation") +
-            (default_stream_holds_work() ? "; what waits in the default stream, Stream{}, is not done before a call: "
-                                         : "; ") +
-            "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
-            "(device/device.h)");
+            in_words(default_stream_holds_work()
+                         ? "; what waits in the default stream, Stream{}, is not done before a call: a call zeroes "
+                           "what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
+                           "(device/device.h)"
+                         : "; a call zeroes what it needs on its own stream, and what calls leave to each other is a "
+                           "zeroed_buffer (device/device.h)",
+                     "; cudaMalloc does not zero it: cudaMemset does"));
   stop_here(FaultKind::unwritten, site_of(t.site),
             "reads " + place_in_memory(t) + ", which nobody in this block has written");
 }
@@ -211,8 +219,9 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
 void fail_spinning() {
   stop_here(FaultKind::endless_wait, last_access(),
             "has read the same word " + std::to_string(spin_limit) +
-                " times in a row; loops that wait for another thread must poll through load_acquire, or by an atomic "
-                "as atomicAdd(p, 0)");
+                " times in a row; loops that wait for another thread must poll " +
+                in_words("through load_acquire, or by an atomic as atomicAdd(p, 0)",
+                         "by an atomic, as atomicAdd(p, 0) or a load() of cuda::atomic_ref"));
 }
 
 namespace {
@@ -274,8 +283,9 @@ void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const To
         what + "thread " + std::to_string(a.thread) + " of " +
             (same_stream ? "an earlier launch " : "a launch of another stream ") + did + in_brackets(a.site) +
             ", and nothing orders the two: " +
-            (same_stream ? "a kernel between them has ended without wait_for_previous_kernel(), so that launch may "
-                           "still run"
+            (same_stream ? "a kernel between them has ended without " +
+                               in_words("wait_for_previous_kernel()", "cudaGridDependencySynchronize()") +
+                               ", so that launch may still run"
                          : "the host had not waited for that launch when it enqueued this one"));
   }
   if (a.serial != b.serial) {

@@ -11,6 +11,7 @@
 
 #include "core/variant.h"
 #include "device/sim/gpu.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -112,7 +113,7 @@ std::string Scheduler::describe(const BlockState& b) const {
       case Waiting::block_barrier_or: text += wait + to_string(g.site) + " (__syncthreads_or)"; break;
       case Waiting::block_barrier_and: text += wait + to_string(g.site) + " (__syncthreads_and)"; break;
       case Waiting::block_barrier_count: text += wait + to_string(g.site) + " (__syncthreads_count)"; break;
-      case Waiting::grid_barrier: text += wait + to_string(g.site) + " (grid_sync)"; break;
+      case Waiting::grid_barrier: text += wait + to_string(g.site) + in_words(" (grid_sync)", " (grid)"); break;
       case Waiting::cluster_barrier: text += wait + to_string(g.site) + " (cluster barrier)"; break;
       case Waiting::warp: text += wait + to_string(g.site) + " (warp operation)"; break;
       case Waiting::poll: text += (many ? " poll at " : " polls at ") + to_string(g.site); break;

@@ -18,6 +18,7 @@
 
 #include "device/sim/access.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/streams.h"
 #include "device/sim/tables.h"
@@ -242,7 +243,8 @@ void reductio_cpp_atomic(void* p, const Place* at) {
   checked([&] {
     stop_here(FaultKind::contract, at->site(),
               "uses an atomic of C++, as std::atomic or __atomic_fetch_add, which kernels do not have: write atomicAdd "
-              "or its kin, load_acquire or store_release");
+              "or its kin, " +
+                  in_words("load_acquire or store_release", "or cuda::atomic_ref"));
   });
 }
 

@@ -75,6 +75,8 @@ class Scheduler {
   /// Other work than a kernel runs in that stream.
   void note_other_work(const void* stream) { log_.settle(stream); }
   std::uint64_t steps() { return ++steps_; }
+  /// Where the running thread last waited, at a barrier, say.
+  Site last_wait() const { return block_->thread[thread_now].site; }
 
   /// Ends the running thread where its stack cannot be unwound, after a fault.
   [[noreturn]] void abandon();

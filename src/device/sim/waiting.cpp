@@ -7,6 +7,7 @@
 #include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/mutation.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -48,7 +49,9 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
   if (!running) fail_outside();
   settle();
   if (!shape_.cooperative)
-    stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative",
+    stop(FaultKind::unfinished_barrier, site,
+         in_words("grid_sync() in a launch that is not cooperative; use launch_cooperative",
+                  "the grid's sync() in a launch that is not cooperative; use cudaLaunchCooperativeKernel"),
          {});
   if (left_out(Synchronization::grid_barrier, site)) return;
   BlockState& b = *block_;
