@@ -126,6 +126,8 @@ __global__ void groups(int* p) {
   auto tile = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
   for (int x = 1; x;) x = tile.shfl(x, 0);                                   // fault 23
 }
+int hosts = 3;
+__global__ void of_hosts(int* p) { *p = hosts; }                             // fault 25
 // Thread 0 of all blocks but two leaves its array; more blocks have such a thread than fit at once.
 __global__ void crowd(int* p) {
   if (blockIdx.x % 399 == 0) p[1] = blockIdx.x;                              // fault 20
@@ -167,6 +169,7 @@ int main(int c, char** v) {
   if (k == 22) deep<<<1, 1>>>(p, 1 << 20);
   if (k == 23) groups<<<1, 32>>>(p);
   if (k == 24) cudaMemcpy(nullptr, p, 4, cudaMemcpyDeviceToHost);            // fault 24
+  if (k == 25) { hosts = c; of_hosts<<<1, 1>>>(p); }
   printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }
 """
@@ -259,6 +262,7 @@ def test_a_program_runs_as_on_a_gpu(simulate):
     (13, "out of bounds", "80 bytes asked for, 40 left"),
     (14, "crash", "SIGSEGV"),
     (15, "timeout", "timeout after 1 s: host code is running"),
+    (25, "out of bounds", "reads 4 bytes of variable hosts, which is the host's"),
     (22, "out of bounds", r"kernel deep, block 0, thread 0, faults\.cu.* its stack of \d+ KiB overflowed"),
     (23, "timeout", r"kernel groups, block 0, thread \d+ is running, last at faults\.cu:%d" % line_of("fault 23")),
     (16, "use after free", "global memory that was released"),

@@ -152,6 +152,9 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
     stop_here(FaultKind::out_of_bounds, site_of(site),
               what + "of the shared memory of another block, number " + block_name(other->index) +
                   ": a block reaches its own alone");
+  if (const std::string name = host_variable_at(at); !name.empty())
+    stop_here(FaultKind::out_of_bounds, site_of(site),
+              what + "of variable " + name + ", which is the host's: a kernel reaches __device__ ones, and parameters");
   const Stray stray = describe_stray(at);
   if (stray.released) stop_here(FaultKind::use_after_free, site_of(site), what + "of " + stray.words);
   stop_here(

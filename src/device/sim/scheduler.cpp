@@ -34,8 +34,8 @@ namespace {
 /// Polls in a row by all threads together, none of which saw a new value or address, before the wait is called endless.
 /// Per resident thread: in the random order each must have had its turn.
 constexpr std::uint64_t fruitless_polls_limit = 1000, fruitless_polls_limit_per_thread = 100;
-/// Switches in a row without any thread ending. Minutes on a real GPU's scale of work, seconds here. Others may wait for
-/// a thread that has left by a fault.
+/// Switches in a row without any thread ending. Minutes on a real GPU's scale of work, seconds here. Where a thread has
+/// left by a fault, others may wait for it.
 constexpr std::uint64_t steps_limit = std::uint64_t{1} << 28, steps_limit_after_fault = std::uint64_t{1} << 22;
 /// How often all threads together look in vain while one block is starved.
 constexpr std::uint64_t most_looks_in_vain = std::uint64_t{1} << 18;
