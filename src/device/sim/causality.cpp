@@ -13,6 +13,7 @@
 #include "device/sim/follower.h"
 #include "device/sim/mutation.h"
 #include "device/sim/order.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -454,7 +455,8 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
     if (atomic_since)
       return thread + " of " + block + " has passed no __threadfence() between that and its atomic" +
              at(theirs->last_atomic.site);
-    return block + " has published nothing since: no __threadfence() and then an atomic, and no store_release()";
+    return block + " has published nothing since: no __threadfence() and then an atomic, and no " +
+           in_words("store_release()", "release by cuda::atomic_ref");
   }
   for (const Means by : {own, fences})
     for (std::size_t i = 0; published[by] && mine && i < mine->acquisitions.size(); ++i)

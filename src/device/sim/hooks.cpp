@@ -19,6 +19,7 @@
 #include "device/sim/access.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/follower.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/streams.h"
 #include "device/sim/tables.h"
@@ -136,7 +137,10 @@ template <class What>
     std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what().c_str());
     std::abort();
   }
-  checked([&] { stop_here(kind, site, what()); });
+  checked([&] {
+    scheduler().leave_silently(kind);
+    stop_here(kind, site, what());
+  });
   std::abort();
 }
 
@@ -242,7 +246,8 @@ void reductio_cpp_atomic(void* p, const Place* at) {
   checked([&] {
     stop_here(FaultKind::contract, at->site(),
               "uses an atomic of C++, as std::atomic or __atomic_fetch_add, which kernels do not have: write atomicAdd "
-              "or its kin, load_acquire or store_release");
+              "or its kin, " +
+                  in_words("load_acquire or store_release", "or cuda::atomic_ref"));
   });
 }
 
