@@ -72,11 +72,10 @@ struct PointKey {
   std::string dataset;  ///< of segments with their lengths: "random/powerlaw:2.1"
   std::uint64_t seed = 1;
   std::string caller;  ///< how calls follow each other: "first", each the first in a while; empty: in a loop
-  std::optional<std::size_t> gpus;   ///< that share the call; empty: one, or none
-  std::optional<double> data_scale;  ///< what each element of the dataset is multiplied by; empty: 1
+  std::optional<std::size_t> gpus;  ///< that share the call; empty: one, or none
 
-  /// One plain array on one device, whose data are as drawn: what contrasts and models are of.
-  bool is_plain() const { return problem.shape.is_plain() && !gpus && !data_scale; }
+  /// One plain array on one device: what contrasts and models are of.
+  bool is_plain() const { return problem.shape.is_plain() && !gpus; }
 };
 
 /// How its elements lie, in words: "1000x24/32", "524 segments"; of one plain array empty.
