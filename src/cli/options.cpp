@@ -28,7 +28,7 @@ void SelectionOptions::add_plugins(CLI::App& app) {
 void SelectionOptions::add_types(CLI::App& app) {
   app.add_option("--types", types, "Element types: i8,i32,i64,i128,f16,bf16,f32,f64; or all")->type_name("LIST");
   app.add_option("--operations", operations,
-                 "Operations: sum,sum_of_squares,moments,wide_sum,row_sums,column_sums,segment_sums")
+                 "Operations: sum, sum_of_squares, moments, wide_sum, row_sums, column_sums, segment_sums")
       ->type_name("LIST");
 }
 
