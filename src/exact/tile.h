@@ -209,10 +209,11 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
     if (ExactTiles<vectors>::fill(in, v)) {
       Warp warp(static_cast<typename Warp::Bin*>(nullptr));
       const ExactFinish::Warps of = finish.warps_of<warps>(warp, warp.add_only(v));
-      if (of.are_whole && (read == ExactRead::alone
-                               ? finish.has_rounded<warps, Warp>(of) || finish.has_combined_apart<warps, Warp>(finish, of)
-                               : finish.has_combined<warps, Warp>(of)))
-        return;
+      if (of.are_whole) {
+        if (read == ExactRead::at_once ? finish.has_combined<warps, Warp>(of) : finish.has_rounded<warps, Warp>(of))
+          return;
+        if (read == ExactRead::alone && finish.has_combined_apart<warps, Warp>(finish, of)) return;
+      }
     }
     add_tiles_apart<In, Operation, vectors>(in, finish);
   } else {

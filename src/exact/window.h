@@ -479,7 +479,8 @@ class ExactWarp {
         memcpy(w, &v[u], sizeof w);
 #pragma unroll
         for (unsigned k = 0; k < E::lanes; ++k) {
-          const bool is_large = is_double && static_cast<int>(E::head(w, k) >> E::places & E::most_exponent) >= large_from;
+          const auto exponent = static_cast<int>(E::head(w, k) >> E::places & E::most_exponent);
+          const bool is_large = is_double && exponent >= large_from;
           const double x = E::value(w, k);
           rest[u * static_cast<int>(E::lanes) + static_cast<int>(k)] =
               is_large != (large != 0) ? 0 : x * power_of_two<double>(raised_by);
