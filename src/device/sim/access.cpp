@@ -16,6 +16,7 @@
 #include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
+#include "device/sim/follower.h"
 #include "device/sim/limits.h"
 #include "device/sim/order.h"
 #include "device/sim/runtime.h"
@@ -27,6 +28,15 @@ namespace reductio::sim {
 
 Spin spin;
 UnorderedStore unordered_store;
+Follower* follower = nullptr;
+
+Space space_of(std::uintptr_t at) {
+  if (at - reinterpret_cast<std::uintptr_t>(running->shared) < shared_span) return Space::shared;
+  if (memory_at(at)) return Space::global;
+  for (const BlockState* const b : static_cast<BlockState*>(running)->leader->members)
+    if (b && at - reinterpret_cast<std::uintptr_t>(b->shared) < shared_span) return Space::shared;
+  return Space::other;
+}
 
 namespace {
 

@@ -10,6 +10,7 @@
 
 #include "device/sim/block.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
 #include "device/sim/mutation.h"
 #include "device/sim/order.h"
 #include "device/sim/runtime.h"
@@ -544,6 +545,7 @@ const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes
   else give_way();
   const void* const earlier = looks && global ? causality.earlier(at, bytes) : nullptr;
   const bool fills = kind == Access::atomic_update && effect == Effect::replaces && is_unset(p, bytes);
+  if (follower) [[unlikely]] follower->access(kind, at, bytes, code_of(site));
   check(fills ? Access::atomic_store : kind, p, bytes, site, scope);
   if (fills) {
     poke(const_cast<void*>(const_cast<const void*>(p)), bytes, ~std::uint64_t{0});

@@ -18,6 +18,7 @@
 
 #include "device/sim/access.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
 #include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/streams.h"
@@ -77,6 +78,7 @@ template <Access kind, std::size_t size>
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   checked([&] {
     settle();
+    if (follower) [[unlikely]] follower->access(kind, at, size, code_of(place));
     if (size % word_bytes == 0 && at % word_bytes == 0) [[likely]]
       on_access<kind, size % word_bytes == 0 ? size : word_bytes>(at, code_of(place));
     else
@@ -91,6 +93,7 @@ void on_range(Access kind, const void* p, std::size_t bytes, const Place* place)
   const Fiber& mine = *scheduler().fibers().current();
   if (begin - reinterpret_cast<std::uintptr_t>(mine.stack) < mine.size) return;  // mostly it is a local variable
   checked([&] {
+    if (follower) [[unlikely]] follower->access(kind, begin, bytes, code_of(place));
     for (std::uintptr_t at = begin; at < begin + bytes;) {
       settle();
       const std::size_t left = begin + bytes - at;

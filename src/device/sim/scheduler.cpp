@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "device/sim/causality.h"
+#include "device/sim/follower.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
 #include "device/sim/memory.h"
@@ -181,6 +182,7 @@ void Scheduler::start_block(unsigned rank) {
 
 void Scheduler::end_block(BlockState& b) {
   causality.end_block(b.serial);
+  if (follower) follower->block_ends(b);
   resident_.erase(std::find(resident_.begin(), resident_.end(), &b));
   if (++b.leader->ended < shape_.cluster) return;  // the others may still ask for its memory
   for (const BlockState* member : b.leader->members) free_slots_.push_back(member->slot);
@@ -383,12 +385,14 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   while (started_ < std::min(shape.grid, resident_limit_)) start_cluster();
   fibers_.begin_on_main();
   runs_launch = true;
+  if (follower) follower->launch_begins(kernel_, shape_);
   for (Next next = pick(); next.block; next = finish()) {
     go_on(&fibers_.main().context, next);
     if (!std::exchange(abandoned_, false)) break;
     ++left_;
     fibers_.restart(block_->thread[thread_now].fiber);
   }
+  if (follower) follower->launch_ends();
   if (failure_) unwind_all();
   else failure_ = last_failure_;
   block_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
 #include "device/sim/mutation.h"
 #include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
@@ -42,6 +43,7 @@ REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
   b.votes = 0;
   b.last_barrier = site;
   b.barrier_epoch = ++b.epoch;
+  if (follower) follower->block_meets(b, site);
   make_all_runnable(b);
 }
 
@@ -80,6 +82,7 @@ void Scheduler::complete_grid_barrier() {
     r->last_barrier = grid_barrier_site_;
     r->epoch = r->barrier_epoch = r->grid_epoch = epoch;
     if (r->unordered_from == r->first_serial) r->settled_epoch = epoch;
+    if (follower) follower->block_meets(*r, grid_barrier_site_);
     make_all_runnable(*r);
   }
   preferred_ = nullptr;
@@ -116,6 +119,7 @@ void Scheduler::complete_cluster_barrier(BlockState& first) {
   for (BlockState* b : first.members) {
     if (b->exited == b->threads) continue;
     b->last_barrier = first.cluster_barrier;
+    if (follower) follower->block_meets(*b, b->last_barrier);
     make_all_runnable(*b);
   }
   preferred_ = nullptr;
