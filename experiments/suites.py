@@ -70,10 +70,10 @@ class Case:
 
 
 def lists(folder: Path, pattern: str) -> list[Path]:
-    found = sorted(folder.glob(pattern))
-    if not found:
+    files = sorted(folder.glob(pattern))
+    if not files:
         raise ResultsError(f"{folder} has no {pattern}; name a folder with the suite's files (--help: where they are)")
-    return found
+    return files
 
 
 # ---------------------------------------------------------------------------------------------------- suites
@@ -164,8 +164,8 @@ def samples(folder: Path, _: str) -> list[Case]:
     for s in SAMPLES:
         home = folder / "Samples" / s.folder
         files = tuple(lists(home, "*.cu")) + tuple(home / f for f in s.files.split())
-        told = [s.arguments] * bool(s.arguments) + [f"{b} for {a}" for _, a, b in s.smaller]
-        cases.append(Case(home.name, ", ".join(told), "", frozenset(), files, ("-I", str(folder / "Common")),
+        inputs = [s.arguments] * bool(s.arguments) + [f"{b} for {a}" for _, a, b in s.smaller]
+        cases.append(Case(home.name, ", ".join(inputs), "", frozenset(), files, ("-I", str(folder / "Common")),
                           tuple(s.arguments.split()), s.says, s.smaller))
     return cases
 
@@ -277,8 +277,8 @@ def what_was_found(case: Case, findings: list[dict], refusal: str) -> dict:
 def reason(suite: str, row: dict) -> str:
     if row["verdict"] == "right":
         return ""
-    return next((why for of, program, given, kind, why in REASONS
-                 if of == suite and re.search(program, row["program"]) and re.search(given, row["input"])
+    return next((why for its_suite, program, its_input, kind, why in REASONS
+                 if its_suite == suite and re.search(program, row["program"]) and re.search(its_input, row["input"])
                  and re.search(kind, row["kind"])), "")
 
 
@@ -289,23 +289,23 @@ def run_case(case: Case, reductio: str, orders: str, patience: float) -> tuple[d
         command = [reductio, "simulate", *map(str, here.files), *here.options, "--orders", orders, "--keep-going",
                    "--json", "--timeout", str(patience), "--", *here.arguments]
         code, out, err, seconds = call(command, 10 * patience)
-        told = str(folder)
+        scratch = str(folder)
     row = {"program": case.program, "input": case.input, "planted": case.planted, "orders": orders}
     try:
         document = json.loads(out)
     except ValueError:
-        lines = [line for line in err.replace(told + "/", "").splitlines() if line.strip()]
+        lines = [line for line in err.replace(scratch + "/", "").splitlines() if line.strip()]
         errors = [line.removeprefix("reductio: ") for line in lines if re.search(r"\berror\b|^reductio", line)] or lines
         text = "timeout" if code == -9 else errors[0] if errors else f"exit code {code} and no message"
         return {**row, **what_was_found(case, [], text), "seconds": f"{seconds:.2f}"}, seconds
-    found = what_was_found(case, document["findings"], "")
-    if found["verdict"] == "right" and not case.expected:
+    verdict = what_was_found(case, document["findings"], "")
+    if verdict["verdict"] == "right" and not case.expected:
         if document["program_exit_code"] or not re.search(case.says, document["output"]):
             last = (document["output"].strip().splitlines() or [""])[-1]
-            found |= {"verdict": "false alarm",
+            verdict |= {"verdict": "false alarm",
                       "message": shortened(f"exit code {document['program_exit_code']}: {last}")}
     ran = sum(r["seconds"] for r in document["runs"])
-    return {**row, **found, "seconds": f"{seconds:.2f}"}, max(0.0, seconds - ran)
+    return {**row, **verdict, "seconds": f"{seconds:.2f}"}, max(0.0, seconds - ran)
 
 
 def run_program(cases: list[Case], reductio: str, orders: str, patience: float) -> list[dict]:

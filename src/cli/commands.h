@@ -55,6 +55,8 @@ Command add_probe(CLI::App&, std::vector<std::string> command_line);   ///< like
 Command add_record(CLI::App&, std::vector<std::string> command_line);  ///< likewise
 Command add_new(CLI::App&);
 Command add_simulate(CLI::App&, std::vector<std::string> command_line);  ///< behind "--", the program's arguments
+Command add_inspect(CLI::App&);
+Command add_draw(CLI::App&);
 Command add_completion(CLI::App&);
 
 }  // namespace reductio::cli

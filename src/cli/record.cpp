@@ -19,6 +19,7 @@ namespace {
 struct RecordOptions {
   SelectionOptions selection;
   std::vector<std::string> files;
+  std::string tool;
 };
 
 int run(const RecordOptions& options, const std::vector<std::string>& command_line) {
@@ -31,8 +32,9 @@ int run(const RecordOptions& options, const std::vector<std::string>& command_li
     names.push_back(file.filename().string());
   }
   const auto backend = open_backend(device, options.selection.gpu);
-  const std::string id = record_tool(folder.empty() ? "." : folder, describe_machine(*backend),
-                                     std::filesystem::path(names.front()).stem().string(), command_line, names);
+  const std::string tool = options.tool.empty() ? std::filesystem::path(names.front()).stem().string() : options.tool;
+  const std::string id =
+      record_tool(folder.empty() ? "." : folder, describe_machine(*backend), tool, command_line, names);
   fmt::print("{}\n", id);
   return exit_ok;
 }
@@ -45,6 +47,8 @@ Command add_record(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("files", options->files, "The tables, .csv files in a machine's results folder")
       ->type_name("FILE...")
       ->required();
+  sub->add_option("--tool", options->tool, "The program that wrote them (default: the first table's name)")
+      ->type_name("NAME");
   options->selection.add_device(*sub);
   return {sub, [options, command_line = std::move(command_line)] { return run(*options, command_line); }};
 }

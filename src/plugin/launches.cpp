@@ -137,6 +137,7 @@ class Rewriting {
     for (std::size_t i = 0; i < t_.size(); ++i) {
       refuse(i);
       if (is_sign(i, "<<<") && !(i > 0 && t_[i - 1].is == "operator")) rewrite_launch(i);
+      else if (t_[i].is == "__attribute__" && is_lambdas_mark(i)) remove(i, closing(i + 1));
       else if (t_[i].kind == Token::word && takes_kernel(t_[i].is) && i + 1 < t_.size() && t_[i + 1].is == "(")
         rewrite_kernel_argument(i);
     }
@@ -251,6 +252,11 @@ class Rewriting {
       if (t_[i].is == "__null") edits_.push_back({source_.at(t_[i]), t_[i].is.size(), "nullptr"});
   }
 
+  /// `[=] __device__ (int i) {...}`: the mark of a __device__ variable, where C++ takes none.
+  bool is_lambdas_mark(std::size_t i) const {
+    return i > 1 && i + 5 < t_.size() && t_[i + 5].is == "\"reductio_device\"" && t_[i - 1].is == "]" &&
+           !is_sign(i - 2, "]]");
+  }
   static bool takes_kernel(std::string_view word) {
     return word == "cudaLaunchKernel" || word == "cudaLaunchCooperativeKernel" || word == "cudaLaunchKernelEx" ||
            word == "cudaLaunchKernelExC";
@@ -343,8 +349,8 @@ bool is_refused_header(const std::string& path) {
 
 std::string refusal_of_header(const std::string& place, const std::string& header) {
   return place + ": <" + header +
-         "> is not simulated: of CUDA's headers those of the runtime, of 16-bit floats and of " +
-         "cooperative groups are here (docs/simulating.md)";
+         "> is not simulated: of CUDA's headers those of the runtime, of 16-bit floats, of cooperative groups and "
+         "<cuda/atomic> are here (docs/simulating.md)";
 }
 
 std::string with_launches_as_calls(const std::string& preprocessed) {

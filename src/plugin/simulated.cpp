@@ -108,7 +108,9 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
   std::string key;
   const fs::path headers = shim(key);
   key += version_of(compiler);
-  for (const std::string& word : compiler) key += "\n" + word;
+  std::string compiler_lines;
+  for (const std::string& word : compiler) compiler_lines += (compiler_lines.empty() ? "" : "\n") + word;
+  key += "\n" + compiler_lines;
   for (const std::string& flag : options.flags) key += "\n" + flag;
   for (const fs::path& source : sources) key += "\n" + fs::absolute(source).lexically_normal().string();
   const CacheEntry entry(sources.front().stem().string(), key);
@@ -120,23 +122,14 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
   if (options.tell) options.tell(names);
   Drafts drafts;
   std::array<Words, optimizations.size()> parts;
-  std::vector<std::pair<pid_t, fs::path>> running;
-  const auto finish = [&] {
-    const fs::path* failed = nullptr;
-    int code = 0;
-    for (const auto& [process, source] : running)
-      if (const int c = wait_for(process); c != 0 && !failed) failed = &source, code = c;
-    if (failed)
-      fail(*failed, fs::path(compiler[0]).filename().string() + " ended with exit code " + std::to_string(code) +
-                        ", and says why above");
-    running.clear();
+  const auto require = [&](const fs::path& source, int code) {
+    if (code != 0)
+      fail(source, fs::path(compiler[0]).filename().string() + " ended with exit code " + std::to_string(code) +
+                       ", and says why above");
   };
   Words standard{"-std=gnu++20"}, flags;
   for (const std::string& flag : options.flags)
     if (!is_older_standard(flag)) (flag.starts_with("-std=") ? standard : flags).push_back(flag);
-  // Of two compilers at the same text one says what is wrong.
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> silent(std::fopen("/dev/null", "we"), std::fclose);
-  const auto output = [&](std::size_t o) { return o == 0 || !silent ? STDERR_FILENO : fileno(silent.get()); };
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const fs::path& source = sources[i];
     const std::string number = "." + std::to_string(i);
@@ -161,25 +154,22 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
     rules += content(rule).value_or("") + "\n";
     write(text, with_launches_as_calls(content(text).value_or("")));
 
-    for (std::size_t o = 0; o < optimizations.size(); ++o) {
-      const std::string object = drafts(entry.draft(number + optimizations[o] + ".o"));
-      Words compile{"/usr/bin/env", "REDUCTIO_COMPILES_KERNELS=" + compiler[0], "REDUCTIO_FOR_A_PROGRAM=1",
-                    (headers / "device/sim/compile_kernels").string()};
-      compile.insert(compile.end(), standard.begin(), standard.end());
-      compile.insert(compile.end(), {optimizations[o], "-fPIC", "-w", "-fno-caret-diagnostics", "-x",
-                                     "c++-cpp-output", text, "-c", "-o", object});
-      running.emplace_back(start(compile, output(o)), source);
-      parts[o].push_back(object);
-    }
-    finish();
+    const std::string object = entry.draft(number + ".o");
+    for (std::size_t o = 0; o < optimizations.size(); ++o)
+      parts[o].push_back(drafts(object + "." + (optimizations[o] + 1)));
+    Words compile{"/usr/bin/env", "REDUCTIO_COMPILES_KERNELS=" + compiler_lines, "REDUCTIO_FOR_A_PROGRAM=1",
+                  (headers / "device/sim/compile_kernels").string()};
+    compile.insert(compile.end(), standard.begin(), standard.end());
+    compile.insert(compile.end(),
+                   {"-fPIC", "-w", "-fno-caret-diagnostics", "-x", "c++-cpp-output", text, "-c", "-o", object});
+    require(source, run(compile, STDERR_FILENO));
   }
   for (std::size_t o = 0; o < optimizations.size(); ++o) {
     Words link = compiler;
     link.insert(link.end(), {"-shared", "-Wl,-Bsymbolic", "-o", entry.draft(objects[o]).string()});
     link.insert(link.end(), parts[o].begin(), parts[o].end());
-    running.emplace_back(start(link, output(o)), sources.front());
+    require(sources.front(), run(link, STDERR_FILENO));
   }
-  finish();
   entry.keep(objects, rules);
   return {entry.path(objects[0]), entry.path(objects[1])};
 }

@@ -623,8 +623,8 @@ const fileName =
           .slice(0, 150);
 
 /** Under what conditions the shown rows were measured, a line for each folder. */
-const conditionsOf = () => [...d3.group(points, p => p.folder)].map(([folder, of]) => {
-  const ids = new Set(of.map(p => wordOf(p.series, "run_id", p.row)));
+const conditionsOf = () => [...d3.group(points, p => p.folder)].map(([folder, group]) => {
+  const ids = new Set(group.map(p => wordOf(p.series, "run_id", p.row)));
   const runs = runsOf(folder).filter(run => ids.has(run.run_id)),
         all = (/** @type {(run: any) => any} */ what) => [...new Set(runs.map(what).filter(Boolean).map(String))].join(
           ", ");

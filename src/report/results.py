@@ -1,5 +1,4 @@
-"""Reading a results folder: the experiments' CSV, contrasts.csv, verdicts.csv, models.csv, probes.csv, catalog.csv and
-machine.json.
+"""Reading a results folder: the experiments' CSV, the tables that are made of them, catalog.csv, and machine.json.
 
 Everything that figures and verdicts know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.

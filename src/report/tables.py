@@ -188,7 +188,10 @@ def read_table(path: Path, columns: Columns, checks_follow: bool = False) -> pd.
     versions = set(table.get("schema_version", [SCHEMA_VERSION]))
     if versions != {SCHEMA_VERSION}:
         raise other_schema(path, ", ".join(sorted(versions - {SCHEMA_VERSION})), remedy(path))
-    refuse_lacking(path, [c for c in columns.names if c not in table and c not in columns.optional])
+    missing = [c for c in columns.names if c not in table and c not in columns.optional]
+    if len(missing) > len(set(columns.names).intersection(table)):
+        raise ResultsError(f"{path} has no header: its first line names no column, as {columns.names[0]} does: {remedy(path)}")
+    refuse_lacking(path, missing)
     lacking = [c for c in columns.optional if c not in table]
     table = table.assign(**dict.fromkeys(lacking, ""))
 

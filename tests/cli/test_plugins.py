@@ -129,12 +129,12 @@ REDUCTIO_CPU_SUM_F32("mine/later", later)
 
 def test_what_fails_after_other_cases_alone_is_found_again_with_them(reductio, tmp_path):
     (tmp_path / "later.c").write_text(LATER)
-    told = reductio("verify", "--variants", "./later.c", "--tier", "quick")
-    assert "this case passes by itself: what came before it leaves something behind" in told.out
-    again = [shlex.split(line) for line in re.findall(r"again: (.*)", told.out)]
-    assert any("--tier" in command for command in again), told.out
+    done = reductio("verify", "--variants", "./later.c", "--tier", "quick")
+    assert "this case passes by itself: what came before it leaves something behind" in done.out
+    again = [shlex.split(line) for line in re.findall(r"again: (.*)", done.out)]
+    assert any("--tier" in command for command in again), done.out
     for command in again:
-        assert reductio(*command[1:]).code == told.code == 2, command
+        assert reductio(*command[1:]).code == done.code == 2, command
 
 
 def with_line(folder: Path, line: str) -> Path:
@@ -359,9 +359,9 @@ def test_cheats_on_a_gpu(reductio):
 @pytest.mark.parametrize("cache", ["warm", "cold_clean"])
 def test_who_skips_work_inside_a_graph_is_wrong_and_who_does_not_is_timed(reductio, cache):
     skip_without_gpu()
-    told = reductio("compare", "gpu/honest", "gpu/in-graph", "--plugin", FIXTURES / "gpu_cheats.cu", "--device", "cuda",
+    done = reductio("compare", "gpu/honest", "gpu/in-graph", "--plugin", FIXTURES / "gpu_cheats.cu", "--device", "cuda",
                     "--modes", "graph", "--cache", cache, "--sizes", "2^20", "--csv")
-    assert re.search(r"call 2 of \d+ in one graph: got nan, want ", told.out + told.err), told
+    assert re.search(r"call 2 of \d+ in one graph: got nan, want ", done.out + done.err), done
     honest = reductio("compare", "cub/sum", "gpu/honest", "--plugin", FIXTURES / "gpu_cheats.cu", "--device", "cuda",
                       "--modes", "graph", "--cache", cache, "--sizes", "2^20", "--csv")
     assert [r["verdict"] for r in honest.rows()] in (["SLOWER"], ["SAME"], ["FASTER"], ["UNDECIDED"]), honest

@@ -42,5 +42,14 @@ def test_a_table_of_another_program_is_recorded_with_its_hash(reductio, tmp_path
     [tool] = json.loads((place / "machine.json").read_text())["tools"]
     assert (tool["run_id"], tool["tool"], tool["arguments"][1:]) == (run_id, "ncu", ["record", "m/ncu.csv", "--device", "cpu"])
     assert tool["sha256"] == {"ncu.csv": hashlib.sha256((place / "ncu.csv").read_bytes()).hexdigest()}
+    # The rows of a comparison have the comparison's run.
+    (place / "pair.csv").write_text(reductio("compare", "host/plain", "host/unroll4", "--sizes", "1000", "--contexts", "6",
+                                             "--min-samples", "6", "--max-samples", "6", "--csv").ok())
+    printed = reductio("record", "m/pair.csv", "--tool", "compare", "--device", "cpu").ok()
+    with (place / "pair.csv").open(newline="") as file:
+        [run_id] = {row["run_id"] for row in csv.DictReader(file)}
+    machine = json.loads((place / "machine.json").read_text())
+    assert printed.strip() == run_id
+    assert [(tool["run_id"], tool["tool"]) for tool in machine["tools"]][1:] == [(run_id, "compare")]
     assert "no table" in reductio("record", "m/none.csv", "--device", "cpu").error()
     assert "of one results folder" in reductio("record", "m/ncu.csv", "ncu.csv", "--device", "cpu").error()

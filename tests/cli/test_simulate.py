@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ int of_other(int* p) { int h; there<<<1, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcp
 
 # A fault for each number, in the line that names it.
 FAULTS = r"""
+#include <cooperative_groups.h>
 #include <cstdio>
 __global__ void beyond(int* p) { p[threadIdx.x] = 1; }                       // fault 0
 __global__ void spin(volatile int* f) { while (*f == 0); }                   // fault 1
@@ -118,6 +120,25 @@ __global__ void stop(int* p) { assert(p == nullptr); }                       // 
 __global__ void never(int* p) { for (;;) if (*p == 77) *p = 3; }             // fault 10
 __global__ void bounds(int* p) { int a[4] = {}, i = *p + 4; a[i] = 1; *p = a[3]; }  // fault 11
 __global__ void both(int* p) { if (threadIdx.x == 0) p[10] = 1; p[1] = threadIdx.x; }
+__device__ int depth(int* p, int n) { volatile int a[64] = {n}; return n ? depth(p, n - 1) + a[n % 64] + *p : 0; }  // fault 22
+__global__ void deep(int* p, int n) { *p = depth(p, n); }
+__global__ void groups(int* p) {
+  auto tile = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
+  for (int x = 1; x;) x = tile.shfl(x, 0);                                   // fault 23
+}
+int hosts = 3;
+__global__ void of_hosts(int* p) { *p = hosts; }                             // fault 25
+// Thread 0 of all blocks but two leaves its array; more blocks have such a thread than fit at once.
+__global__ void crowd(int* p) {
+  if (blockIdx.x % 399 == 0) p[1] = blockIdx.x;                              // fault 20
+  else if (threadIdx.x == 0) p[10] = 1;
+  else __syncthreads();
+}
+__global__ void meet(int* p) {
+  if (blockIdx.x == 0) p[10] = 1;
+  cooperative_groups::this_grid().sync();
+  p[1] = blockIdx.x;                                                         // fault 21
+}
 __global__ void lanes(int* p) { p[threadIdx.x] = __shfl_down_sync(~0u, 5, 8); }  // fault 19
 int main(int c, char** v) {
   int k = atoi(v[1]), *p, *n, *h = new int[20]();
@@ -143,7 +164,53 @@ int main(int c, char** v) {
   if (k == 17) { race<<<1, 64>>>(p); beyond<<<1, 32>>>(p); cudaDeviceSynchronize(); cudaMemset(p, 0, 4); }
   if (k == 18) both<<<1, 64>>>(p);
   if (k == 19) lanes<<<1, 4>>>(p);
+  if (k == 20) crowd<<<400, 64>>>(p);
+  if (k == 21) { void* arguments[] = {&p}; cudaLaunchCooperativeKernel((void*)meet, dim3(3), dim3(1), arguments); }
+  if (k == 22) deep<<<1, 1>>>(p, 1 << 20);
+  if (k == 23) groups<<<1, 32>>>(p);
+  if (k == 24) cudaMemcpy(nullptr, p, 4, cudaMemcpyDeviceToHost);            // fault 24
+  if (k == 25) { hosts = c; of_hosts<<<1, 1>>>(p); }
   printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+
+
+ATOMICS = r"""
+#include <cuda/atomic>
+#include <cstdio>
+__device__ cuda::atomic<unsigned, cuda::thread_scope_device> tickets{0};
+__global__ void count(int* n, float* f, unsigned long long* most) {
+  __shared__ cuda::atomic<int, cuda::thread_scope_block> here;
+  if (threadIdx.x == 0) here.store(0, cuda::memory_order_relaxed);
+  __syncthreads();
+  here.fetch_add(1, cuda::std::memory_order_relaxed);
+  ++here;
+  __syncthreads();
+  cuda::atomic_ref<int, cuda::thread_scope_device> all(*n);
+  if (threadIdx.x == 0) all += here.load();
+  cuda::atomic_ref<float> sum(*f);
+  sum.fetch_add(0.5f, cuda::memory_order_relaxed);
+  cuda::atomic_ref{*most}.fetch_max(threadIdx.x);
+  if (threadIdx.x == 0) tickets.fetch_add(1);
+}
+__global__ void lock(int* l, int* v) {
+  cuda::atomic_ref<int, cuda::thread_scope_device> lock(*l);
+  for (int free = 0; !lock.compare_exchange_weak(free, 1, cuda::memory_order_acquire, cuda::memory_order_relaxed); free = 0) {}
+  *v += 1;
+  lock.store(0, ORDER);
+}
+__global__ void pass(int* data, int* flag, int* out) {
+  cuda::atomic_ref<int, cuda::thread_scope_device> f(*flag);
+  if (blockIdx.x == 0) { *data = 42; f.store(1, ORDER); }
+  else { while (f.load(cuda::memory_order_acquire) == 0) {} *out = *data; }
+}
+int main() {
+  int *p, h[6] = {}; float *f, g; unsigned long long *m, k; unsigned t;
+  cudaMalloc(&p, sizeof h); cudaMemset(p, 0, sizeof h); cudaMalloc(&f, 4); cudaMemset(f, 0, 4); cudaMalloc(&m, 8); cudaMemset(m, 0, 8);
+  count<<<3, 64>>>(p, f, m); lock<<<8, 1>>>(p + 1, p + 2); pass<<<2, 1>>>(p + 3, p + 4, p + 5);
+  cudaMemcpy(h, p, sizeof h, cudaMemcpyDeviceToHost); cudaMemcpy(&g, f, 4, cudaMemcpyDeviceToHost); cudaMemcpy(&k, m, 8, cudaMemcpyDeviceToHost);
+  cudaMemcpyFromSymbol(&t, tickets, 4);
+  printf("%d %d %d %g %llu %u\n", h[0], h[2], h[5], g, k, t);
 }
 """
 
@@ -186,7 +253,7 @@ def test_a_program_runs_as_on_a_gpu(simulate):
     (4, "out of bounds", "no memory of the device"),
     (5, "use after free", "global memory that was released"),
     (6, "misaligned", "not aligned to the 4 bytes"),
-    (7, "read of unwritten memory", "which nobody has written"),
+    (7, "read of unwritten memory", "which nobody has written since its allocation; cudaMalloc does not zero it: cudaMemset does$"),
     (8, "race", "has passed no __threadfence()"),
     (9, "stopped by the kernel", r"assert\(p == nullptr\) does not hold"),
     (10, "endless wait|timeout", "has read the same word|kernel never, block 0, thread 0 is running, last at"),
@@ -195,18 +262,22 @@ def test_a_program_runs_as_on_a_gpu(simulate):
     (13, "out of bounds", "80 bytes asked for, 40 left"),
     (14, "crash", "SIGSEGV"),
     (15, "timeout", "timeout after 1 s: host code is running"),
+    (25, "out of bounds", "reads 4 bytes of variable hosts, which is the host's"),
+    (22, "out of bounds", r"kernel deep, block 0, thread 0, faults\.cu.* its stack of \d+ KiB overflowed"),
+    (23, "timeout", r"kernel groups, block 0, thread \d+ is running, last at faults\.cu:%d" % line_of("fault 23")),
     (16, "use after free", "global memory that was released"),
 ])
 def test_a_fault_is_one_line_with_its_place(simulate, number, kind, says):
-    orders = "forward" if number in (10, 15) else "forward,random"
-    done = simulate("faults.cu", "--json", "--orders", orders, "--timeout", "1" if number in (10, 15) else "60", "--", str(number))
+    endless = number in (10, 15, 23)
+    done = simulate("faults.cu", "--json", "--orders", "forward" if endless else "forward,random",
+                    "--timeout", "1" if endless else "60", "--", str(number))
     assert done.code == 2, done.out + done.err
     found = json.loads(done.out)["findings"]
     assert re.fullmatch(kind, found[0]["kind"]) and re.search(says, found[0]["message"]), found
     assert "\n" not in found[0]["message"]
     # A race that is seen from its other side, in another order, is a finding of its own.
     assert len(found) == 1 or {f["kind"] for f in found} == {"race"}, found
-    if f"// fault {number}\n" in FAULTS and number != 10:
+    if f"// fault {number}\n" in FAULTS and not endless:
         assert (found[0]["file"], found[0]["line"]) == ("faults.cu", line_of(f"fault {number}")), found
 
 
@@ -223,10 +294,29 @@ def test_going_on_finds_what_comes_after(simulate):
         assert {f["kind"] for f in json.loads(both.out)["findings"]} == expected
 
 
+@pytest.mark.parametrize("order", ["forward", "reverse", "starve", "random"])
+@pytest.mark.parametrize("number", [20, 21])
+def test_threads_that_leave_their_array_hide_no_race(simulate, order, number):
+    done = simulate("faults.cu", "--orders", order, "--keep-going", "--json", "--", str(number))
+    found = {(f["kind"], f["line"]) for f in json.loads(done.out)["findings"]}
+    assert ("race", line_of(f"fault {number}")) in found and {kind for kind, _ in found} == {"race", "out of bounds"}
+
+
 def test_a_shuffle_from_a_lane_that_is_not_there_is_noted(simulate):
     done = simulate("faults.cu", "--orders", "forward", "--", "19")
     note = f"in kernel lanes the shuffle at faults.cu:{line_of('fault 19')}"
     assert done.code == 0 and sum(note in line and "lane 8 is not in the block" in line for line in done.err.splitlines()) == 1
+
+
+def test_of_libcudacxx_atomics_are_there(simulate, folder):
+    (folder / "atomics.cu").write_text(ATOMICS)
+    done = simulate("atomics.cu", "-D", "ORDER=cuda::memory_order_release")
+    assert (done.code, done.out) == (0, "384 8 42 96 63 3\n"), done.out + done.err
+    # A release that is none: neither the lock's nor the flag's.
+    bad = simulate("atomics.cu", "-D", "ORDER=cuda::memory_order_relaxed", "--keep-going", "--json")
+    lines = ATOMICS.splitlines()
+    raced = {lines[f["line"] - 1].strip() for f in json.loads(bad.out)["findings"] if f["kind"] == "race"}
+    assert any("*v += 1;" in line for line in raced) and any("*out = *data;" in line for line in raced), bad.out
 
 
 def test_findings_are_written_for_pull_requests(simulate, folder):
@@ -295,6 +385,20 @@ def test_what_does_not_compile_is_told_by_its_line(simulate, folder, text, says)
 def test_bad_usage_is_one_line(simulate, arguments, says):
     done = simulate(*arguments)
     assert done.code == 1 and says in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_a_failed_call_is_told_beside_the_findings(simulate):
+    done = simulate("faults.cu", "--json", "--orders", "forward", "--", "24")
+    assert json.loads(done.out)["findings"] == []
+    (failed,) = json.loads(done.out)["failed_calls"]
+    assert (failed["file"], failed["line"]) == ("faults.cu", line_of("fault 24"))
+    assert failed["message"] == "cudaMemcpy: cudaErrorInvalidValue, a null pointer"
+
+
+def test_the_compiler_may_be_several_words(simulate, folder):
+    (folder / "words.cu").write_text("int main() { return WORDS; }\n")
+    done = simulate("words.cu", "--orders", "forward", REDUCTIO_CLANG=f"{shutil.which('env')} clang++ -DWORDS=3")
+    assert done.code == 3, done.err
 
 
 def test_without_clang_the_package_is_named(simulate):

@@ -74,10 +74,10 @@ int wrong(const idioms::Idiom& idiom) {
   idiom.start({grid, block, idioms::shared_bytes, nullptr}, on_gpu);
   check_launch(cudaMemcpy(words, on_gpu, sizeof words, cudaMemcpyDeviceToHost), idiom.name);
   cudaFree(on_gpu);
-  int found = 0;
+  int faults = 0;
   for (unsigned t = 0; t < 64; ++t)
-    if (words[t] && found++ == 0) std::printf("%s: thread %u finds %08x wrong\n", idiom.name, t, words[t]);
-  return found;
+    if (words[t] && faults++ == 0) std::printf("%s: thread %u finds %08x wrong\n", idiom.name, t, words[t]);
+  return faults;
 }
 
 int main() {
@@ -90,9 +90,9 @@ int main() {
   }
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return 0;
-  int found = 0;
-  for (const idioms::Idiom& idiom : idioms::kernels) found += wrong(idiom);
-  found += wrong(idioms::groups_kernel);
+  int faults = 0;
+  for (const idioms::Idiom& idiom : idioms::kernels) faults += wrong(idiom);
+  faults += wrong(idioms::groups_kernel);
   try {  // a number that does not fit is not cut to one that does
     launch<idioms::planted>({(std::size_t{1} << 32) + 1, (std::size_t{1} << 32) + 64, 0, nullptr}, nullptr);
     return 6;
@@ -100,7 +100,7 @@ int main() {
   }
   const bool planted = wrong({"planted", launch<idioms::planted>}) == 64;
   std::printf("%d idioms on a GPU\n", int(sizeof idioms::kernels / sizeof *idioms::kernels));
-  return found ? 4 : planted ? 0 : 5;
+  return faults ? 4 : planted ? 0 : 5;
 }
 """
 

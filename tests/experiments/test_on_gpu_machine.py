@@ -132,13 +132,14 @@ def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu --junit")
     both = "results/nvidia-synthetic again/nvidia-synthetic --common --separately"
     small = "--types f32 --sizes 2^10:2^20"
-    assert machine.calls[-13:] == [
+    assert machine.calls[-14:] == [
         "reductio selftest --json", "reductio run comparison --out results", "reductio run limits --out results",
         "reductio run comparison --out again", f"reductio compare {both} --csv",
         f"reductio compare {both} --relative-to cub/sum,cub/transform-reduce --csv",
         "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled levels/local-stride --csv",
         f"reductio compare tuned/sum tuned/sum-raw-workspace {small} --csv",
         f"reductio compare cub/sum-to-host cub/sum tuned/sum-to-host --modes end_to_end {small} --csv",
+        "reductio record FOLDER/compare-example.csv FOLDER/raw-workspace.csv FOLDER/to-host.csv --tool compare",
         "reductio run ablation --out results", "reductio run cpu --out results", "reductio probe --out results",
         "reductio models FOLDER"]
     assert {f"results/nvidia-synthetic/{name}" for name in (

@@ -162,23 +162,23 @@ def test_a_call_that_never_ends_is_ended(tmp_path):
 
 def test_compiling_counts_for_each_input(tmp_path, monkeypatch):
     case = suites.Case("p", "i", "", frozenset(), ())
-    told = iter([({"seconds": "3.00"}, 2.0), ({"seconds": "1.50"}, 0.5), ({"seconds": "4.00"}, 2.5)])
-    monkeypatch.setattr(suites, "run_case", lambda *_: next(told))
+    outcomes = iter([({"seconds": "3.00"}, 2.0), ({"seconds": "1.50"}, 0.5), ({"seconds": "4.00"}, 2.5)])
+    monkeypatch.setattr(suites, "run_case", lambda *_: next(outcomes))
     assert [r["seconds"] for r in suites.run_program([case] * 3, "", "", 1)] == ["3.00", "3.00", "4.00"]
 
 
-@pytest.mark.parametrize("change, told", [
+@pytest.mark.parametrize("change, message", [
     (lambda f: (f / "suite" / "indigo" / "input" / "small.egr").unlink(), "has no indigo/input/*.egr; name a folder"),
     (lambda f: (f / "reductio").chmod(0o644), "no program at"),
     (lambda f: (f / "indigo.csv").write_text("a,b\n1,2\n"), "has other columns"),
 ])
-def test_a_refusal_is_one_line(tmp_path, change, told):
+def test_a_refusal_is_one_line(tmp_path, change, message):
     files(tmp_path, **{"indigo/indigo_sources/sum/sum.cu": "", "indigo/input/small.egr": ""})
     (tmp_path / "reductio").write_text(FAKE)
     (tmp_path / "reductio").chmod(0o755)
     change(tmp_path)
     done, _ = call(tmp_path, "indigo")
-    assert done.returncode == 1 and told in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
 
 
 def rows_of(suite: str) -> list[dict]:
@@ -192,15 +192,15 @@ def test_indigos_faults_are_found_as_the_page_says():
     bounds = {r["program"] for r in rows if r["planted"] == "bounds"}
     clean = {r["program"] for r in rows if not r["planted"]}
     assert (len(races), len(bounds), len(clean)) == (346, 64, 180) and len(rows) == 6 * 590
-    found = Counter(r["input"] for r in rows if r["program"] in races and "race" in r["kind"].split("; "))
+    hits = Counter(r["input"] for r in rows if r["program"] in races and "race" in r["kind"].split("; "))
     large = {"DAG_100n_200e", "DAG_200n_400e", "counterDAG_200n_1000e", "power_law_200n_1000e"}
-    assert {found[graph] for graph in large} == {346}
-    assert found["DAG_5n_5e"] >= 182 and found["counterDAG_5n_5e"] >= 295  # HiRace's, by its paper
+    assert {hits[graph] for graph in large} == {346}
+    assert hits["DAG_5n_5e"] >= 182 and hits["counterDAG_5n_5e"] >= 295  # HiRace's, by its paper
     assert not [r for r in rows if r["program"] in clean and (r["kind"] or r["verdict"] != "right")]
     assert sum(r["program"] in bounds and r["kind"] == "out of bounds" for r in rows
                if r["input"] == "power_law_200n_1000e") == 64
     page = (SOURCE / "docs" / "simulating.md").read_text()
-    assert f"{found['DAG_5n_5e']} and {found['counterDAG_5n_5e']} of the races" in page
+    assert f"{hits['DAG_5n_5e']} and {hits['counterDAG_5n_5e']} of the races" in page
 
 
 @pytest.mark.parametrize("suite, cases", [("barracuda", 241), ("samples", 28)])

@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "kernels": {"core", "device", "exact", "strategies", "tuned"},
     "kernels/cuda_only": {"core", "device", "tuned"},
     "verify": {"core", "device", "device/sim", "verify"},
+    "inspect": {"core", "device", "device/sim", "inspect", "verify"},
     "plugin": {"core", "device", "plugin"},
     "measure/stats": {"core"} | below("measure/stats"),
     "measure/plan": {"core"} | below("measure/plan"),
@@ -42,9 +43,9 @@ MAY_INCLUDE = {
     "baselines/nvbench": set(),  # but ALONE below
     "baselines/vector_add": {"core", "device", "baselines"} | below("measure/sampling"),
     "experiments": {"core", "device", "experiments"} | ALL_OF_MEASURE,
-    "cli": {"core", "device", "plugin", "verify", "cli", "device/sim"} | ALL_OF_MEASURE,
+    "cli": {"core", "device", "inspect", "plugin", "verify", "cli", "device/sim"} | ALL_OF_MEASURE,
     "python": {"core", "plugin", "exact", "tuned", "cli", "python"},
-    "tests": {"core", "device", "plugin", "strategies", "tuned", "exact", "verify", "experiments", "cli", "tests"} | DEVICES
+    "tests": {"core", "device", "inspect", "plugin", "strategies", "tuned", "exact", "verify", "experiments", "cli", "tests"} | DEVICES
              | ALL_OF_MEASURE,
 }
 LAYERED = {"device", "measure"}
@@ -61,7 +62,7 @@ ONLY_IN = {
     r"CLI/": {"cli", "tests"},
     r"nlohmann/": {"baselines/vector_add", "measure/results", "measure/session", "measure/analysis", "cli", "tests"},
     r"zlib": {"measure/results"},
-    r"fmt/": {"verify", "baselines", "baselines/vector_add", "experiments", "cli", "tests"} | ALL_OF_MEASURE,
+    r"fmt/": {"inspect", "verify", "baselines", "baselines/vector_add", "experiments", "cli", "tests"} | ALL_OF_MEASURE,
     r"Eigen/": {"core", "measure/stats", "verify", "baselines", "experiments", "tests"},
     r"(cuda|cooperative_groups)\w*(\.h|/)": {"python", "device", "device/cuda", "measure/timing", "measure/results", "baselines",
                                                 "baselines/nvbench", "kernels/cuda_only"},

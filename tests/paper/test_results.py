@@ -54,6 +54,7 @@ BROKEN = {
     "cut models": ("models.csv", lambda text: text[:-9], "cut while being written: run `reductio models` again"),
     "a field too few": ("cpu.csv", swapped(",ok,", ",", 1), ":2: row has"),
     "other schema": ("cpu.csv", swapped("\n3,", "\n2,"), "schema version 2"),
+    "no header": ("cpu.csv", lambda text: text.partition("\n")[2], "cpu.csv has no header: its first line names no column"),
     "no schema": ("cpu.csv", swapped("schema_version", "schema"), "lacks the column schema_version"),
     "unknown status": ("cpu.csv", swapped(",ok,", ",fine,", 1), "status is 'fine'"),
     "no number": ("cpu.csv", swapped(f",{2**20},", ",many,", 1), ":2: n is 'many', not a whole number"),

@@ -324,13 +324,13 @@ def test_other_arguments():
 
 
 def test_names_that_exist():
-    def one(x, out, stream): ...
-    def two(x, out, stream): ...
+    def first(x, out, stream): ...
+    def second(x, out, stream): ...
     with pytest.raises(reductio.Error, match="the program has a variant 'host/plain' already"):
-        reductio.variant("host/plain", types=["f32"], arrays="numpy")(one)
-    reductio.variant("mine/one", types=["f32"], arrays="numpy")(one)
-    with pytest.raises(reductio.Error, match="there is a variant 'mine/one' already, one of .*test_package.py"):
-        reductio.variant("mine/one", types=["f32"], arrays="numpy")(two)
+        reductio.variant("host/plain", types=["f32"], arrays="numpy")(first)
+    reductio.variant("mine/one", types=["f32"], arrays="numpy")(first)
+    with pytest.raises(reductio.Error, match="there is a variant 'mine/one' already, first of .*test_package.py"):
+        reductio.variant("mine/one", types=["f32"], arrays="numpy")(second)
 
 
 @pytest.mark.parametrize("options, said", [

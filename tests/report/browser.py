@@ -94,8 +94,8 @@ class Page:
 
     def facts(self, css):
         """A list of definitions as a dictionary."""
-        return self.js("const of = {}; for (const t of document.querySelectorAll(`${arguments[0]} dt`))"
-                       "of[t.textContent] = t.nextElementSibling.textContent; return of", css)
+        return self.js("const facts = {}; for (const t of document.querySelectorAll(`${arguments[0]} dt`))"
+                       "facts[t.textContent] = t.nextElementSibling.textContent; return facts", css)
 
     def console(self):
         """What the console was told, but for what a test logs itself."""

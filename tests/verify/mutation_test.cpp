@@ -14,11 +14,14 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -679,6 +682,23 @@ TEST(Mutation, settings_that_differ_of_large_sizes_alone) {
 }
 
 #ifndef REDUCTIO_SANITIZED  // which has no command line
+/// The exit code of a command that verify printed.
+int call(const std::string& command) {
+  std::istringstream text(command);
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) {
+    std::erase(word, '\'');
+    words.push_back(word);
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  return cli::program(static_cast<int>(words.size()), arguments.data());
+}
+
+/// For a process of its own, whose registry has the mutant.
+void enter(const Variant& v) { register_variant(v, DeviceKind::sim, v.prepare[static_cast<int>(DeviceKind::sim)]); }
+
 // Each failure's command says the same again: exit code 2, of the one case.
 TEST(Mutation, what_a_failure_prints_runs_it_again) {
   const auto expect_again = [](const Variant& v, const std::string& check) {
@@ -686,20 +706,10 @@ TEST(Mutation, what_a_failure_prints_runs_it_again) {
     const auto failure = std::find_if(report.failures.begin(), report.failures.end(),
                                       [&](const Failure& f) { return f.what.check == check; });
     ASSERT_NE(failure, report.failures.end()) << check << '\n' << text_of(report);
-    std::istringstream command(failure->what.command(DeviceKind::sim));
-    std::vector<std::string> words;
-    for (std::string word; command >> word;) {
-      std::erase(word, '\'');
-      words.push_back(word);
-    }
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    // In a process of its own, whose registry has the mutant.
     const auto run_again = [&] {
       if (!std::freopen("/dev/null", "w", stdout)) std::exit(1);  // what it says again is said to nobody
-      register_variant(v, DeviceKind::sim, v.prepare[static_cast<int>(DeviceKind::sim)]);
-      std::exit(cli::program(static_cast<int>(words.size()), arguments.data()));
+      enter(v);
+      std::exit(call(failure->what.command(DeviceKind::sim)));
     };
     EXPECT_EXIT(run_again(), testing::ExitedWithCode(2), "verification failed: 1 of 1 cases, in 1 variant")
         << failure->what.command(DeviceKind::sim);
@@ -712,6 +722,40 @@ TEST(Mutation, what_a_failure_prints_runs_it_again) {
   expect_again(variant("once", prepare_two_launches, Flaw::works_once), "repeat");
   expect_again(variant("sharing", prepare_host_part, Flaw::shares_workspace, ResultLocation::host_part), "two-plans");
   expect_again(variant("tail", prepare_two_launches, Flaw::drops_tail), "exact");
+}
+
+// A sample of all that the battery asks: of each check, kind of data, GPU and end of the index the cheapest case.
+TEST(Mutation, the_command_of_every_kind_of_case_runs_that_case) {
+  const auto never_works = [](Flaw, const Problem&, const Settings&) -> std::unique_ptr<Plan> {
+    throw std::runtime_error("never works");
+  };
+  Variant v = variant("throws", never_works, Flaw::none);
+  v.operations.assign(all_operations().begin(), all_operations().end());
+  v.types.assign(all_types().begin(), all_types().end());
+  v.tunables.push_back(loop_index());
+  v.determinism = Determinism::always;
+  const DeviceInfo device = open_sim()->info();
+  std::map<std::tuple<std::string, std::string, std::string, bool>, Case> sample;
+  for (const Case& c : battery(v, device, Tier::check, 1)) {
+    if (!c.left_out.empty()) continue;
+    const auto [at, is_new] = sample.try_emplace({c.check, c.dataset, c.like, c.index_limit != 0}, c);
+    if (!is_new && c.cost < at->second.cost) at->second = c;
+  }
+  EXPECT_GT(sample.size(), 30u);
+  const auto run_all = [&] {
+    enter(v);
+    for (const auto& [kind, c] : sample) {
+      testing::internal::CaptureStdout();
+      const int code = call(c.command(DeviceKind::sim) + " --json");
+      const std::string printed = testing::internal::GetCapturedStdout();
+      if (code == 2 && printed.find("\"case\": \"" + c.describe() + "\"") != std::string::npos) continue;
+      std::fprintf(stderr, "%s: exit code %d\n%s", c.command(DeviceKind::sim).c_str(), code, printed.c_str());
+      std::exit(1);
+    }
+    std::fprintf(stderr, "all %zu run\n", sample.size());
+    std::exit(0);
+  };
+  EXPECT_EXIT(run_all(), testing::ExitedWithCode(0), "all [0-9]+ run");
 }
 #endif
 

@@ -35,6 +35,9 @@ void print_json(const std::vector<Run>& runs, const std::vector<Found>& all, int
                            {"optimization", r.way.optimization},
                            {"exit_code", r.exit_code},
                            {"seconds", r.seconds}});
+  out["failed_calls"] = json::array();
+  for (const Finding& f : runs.front().failed_calls)
+    out["failed_calls"].push_back({{"file", f.file}, {"line", f.line}, {"column", f.column}, {"message", f.message}});
   out["findings"] = json::array();
   for (const auto& [finding, order, optimization] : all) {
     json one = finding;

@@ -64,8 +64,8 @@ void send(const Finding& f) {
   }
 }
 
-/// A Finding's kind that is none.
-constexpr const char* cannot_start = "cannot start";
+/// Kinds of a Finding that is none.
+constexpr const char *cannot_start = "cannot start", *failed_call = "failed call";
 
 /// The exit code of a process that its first finding has ended.
 constexpr int ended_by_finding = 2;
@@ -85,6 +85,9 @@ void on_patience_lost(int) {
          if (options.goes_on) return;
          std::fflush(nullptr);
          _exit(ended_by_finding);
+       },
+       [](const sim::FailedCall& f) {
+         send({.kind = failed_call, .file = f.file, .line = f.line, .column = f.column, .message = f.what});
        },
        options.goes_on});
   std::atexit([] { sim::end_program(); });  // behind the program's own handlers
@@ -183,7 +186,8 @@ void Running::read_findings() {
     if (found.kind == "timeout")
       found.message = "simulated device: timeout after " + std::to_string(static_cast<int>(timeout_s_)) + " s: " +
                       found.message + "; --timeout gives it longer";
-    if (found.kind == cannot_start) run_.cannot_start = readable_error(found.message);
+    if (found.kind == failed_call) run_.failed_calls.push_back(std::move(found));
+    else if (found.kind == cannot_start) run_.cannot_start = readable_error(found.message);
     else run_.findings.push_back(std::move(found));
   }
 }

@@ -45,6 +45,7 @@ struct Run {
   int exit_code = 0;
   double seconds = 0;
   std::vector<Finding> findings{};
+  std::vector<Finding> failed_calls{};  ///< of CUDA's runtime: place and message
   std::string cannot_start{};  ///< why main() was not called
   std::string output{};  ///< its stdout, what kernels print between marks (device/sim/runtime.h)
 };

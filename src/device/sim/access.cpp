@@ -16,8 +16,10 @@
 #include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
+#include "device/sim/follower.h"
 #include "device/sim/limits.h"
 #include "device/sim/order.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/shared_memory.h"
 #include "device/sim/streams.h"
@@ -26,6 +28,15 @@ namespace reductio::sim {
 
 Spin spin;
 UnorderedStore unordered_store;
+Follower* follower = nullptr;
+
+Space space_of(std::uintptr_t at) {
+  if (at - reinterpret_cast<std::uintptr_t>(running->shared) < shared_span) return Space::shared;
+  if (memory_at(at)) return Space::global;
+  for (const BlockState* const b : static_cast<BlockState*>(running)->leader->members)
+    if (b && at - reinterpret_cast<std::uintptr_t>(b->shared) < shared_span) return Space::shared;
+  return Space::other;
+}
 
 namespace {
 
@@ -64,6 +75,7 @@ std::string in_brackets(SiteCode site) { return site ? " (" + to_string(site_of(
 
 void fail_global(const Touch& t) {
   const Memory& m = *t.memory;
+  if (!m.hidden) scheduler().leave_silently(FaultKind::out_of_bounds);
   const std::string what = verb(t.kind) + " " + element(t);
   if (m.hidden) stop_here(FaultKind::contract, site_of(t.site), what + " of global memory that is " + of_another_plan);
   stop_here(FaultKind::out_of_bounds, site_of(t.site),
@@ -75,8 +87,11 @@ void come_in_reach(const Touch& t) {
   if (!scheduler().comes_after_a_wait())
     stop_here(FaultKind::race, site_of(t.site),
               verb(t.kind) + " " + element(t) +
-                  " of global memory before wait_for_previous_kernel(), in a launch that may begin while the kernel "
-                  "before it runs (Launch::overlaps)");
+                  " of global memory before " +
+                  in_words("wait_for_previous_kernel(), in a launch that may begin while the kernel before it runs "
+                           "(Launch::overlaps)",
+                           "cudaGridDependencySynchronize(), in a launch that may begin while the kernel before it "
+                           "runs (cudaLaunchAttributeProgrammaticStreamSerialization)"));
 }
 
 Block* peer_at(Access kind, std::uintptr_t at, std::size_t size, SiteCode site) {
@@ -138,6 +153,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   if (kind == Access::read && is_constant(at) && !is_parameters_target(at)) return;
   for (const Index* const index : {&threadIdx, &blockIdx, &blockDim, &gridDim})  // copied as a whole
     if (kind == Access::read && in(index, sizeof *index)) return;
+  s.leave_silently(FaultKind::out_of_bounds);
   const std::string what = verb(kind) + " " + std::to_string(size) + " bytes ";
   if (s.fibers().in_a_stack(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),
@@ -146,6 +162,9 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
     stop_here(FaultKind::out_of_bounds, site_of(site),
               what + "of the shared memory of another block, number " + block_name(other->index) +
                   ": a block reaches its own alone");
+  if (const std::string name = host_variable_at(at); !name.empty())
+    stop_here(FaultKind::out_of_bounds, site_of(site),
+              what + "of variable " + name + ", which is the host's: a kernel reaches __device__ ones, and parameters");
   const Stray stray = describe_stray(at);
   if (stray.released) stop_here(FaultKind::use_after_free, site_of(site), what + "of " + stray.words);
   stop_here(
@@ -173,12 +192,14 @@ void on_constant_load(const Memory& m, std::uintptr_t at, std::size_t size, Site
                       " through the read-only cache: that may give an older value than " +
                       (a->serial - first < running->grid
                            ? "this launch wrote there, whatever orders the two"
-                           : "the kernel before it wrote there, which may still run when this launch begins "
-                             "(Launch::overlaps), also after wait_for_previous_kernel()") +
+                           : "the kernel before it wrote there, which may still run when this launch begins" +
+                                 in_words(" (Launch::overlaps), also after wait_for_previous_kernel()",
+                                          ", also after cudaGridDependencySynchronize()")) +
                       "; read it plainly");
 }
 
 void fail_shared(const Touch& t) {
+  scheduler().leave_silently(FaultKind::out_of_bounds);
   stop_here(FaultKind::out_of_bounds, site_of(t.site),
             verb(t.kind) + " " + std::to_string(t.size) + " bytes at " + place_in_shared_memory(t.where, true));
 }
@@ -189,26 +210,31 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
   const std::size_t races = scheduler().races();
   if (reads) track_slowly(record, *reads, t);
   if (scheduler().races() != races) return;
+  scheduler().leave_silently(FaultKind::unwritten);
   if (t.memory)
-    stop_last(
+    stop_here(
         FaultKind::unwritten, site_of(t.site),
         "reads " + place_in_memory(t) + ", which nobody has written since " +
             (t.memory->forgotten ? "this call began (what calls leave to each other, and what is there before "
                                          "the first, the variant declares as its persistent_state)"
                                        : "its allocation") +
-            (default_stream_holds_work() ? "; what waits in the default stream, Stream{}, is not done before a call: "
-                                         : "; ") +
-            "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
-            "(device/device.h)");
-  stop_last(FaultKind::unwritten, site_of(t.site),
+            in_words(default_stream_holds_work()
+                         ? "; what waits in the default stream, Stream{}, is not done before a call: a call zeroes "
+                           "what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
+                           "(device/device.h)"
+                         : "; a call zeroes what it needs on its own stream, and what calls leave to each other is a "
+                           "zeroed_buffer (device/device.h)",
+                     "; cudaMalloc does not zero it: cudaMemset does"));
+  stop_here(FaultKind::unwritten, site_of(t.site),
             "reads " + place_in_memory(t) + ", which nobody in this block has written");
 }
 
 void fail_spinning() {
   stop_here(FaultKind::endless_wait, last_access(),
             "has read the same word " + std::to_string(spin_limit) +
-                " times in a row; loops that wait for another thread must poll through load_acquire, or by an atomic "
-                "as atomicAdd(p, 0)");
+                " times in a row; loops that wait for another thread must poll " +
+                in_words("through load_acquire, or by an atomic as atomicAdd(p, 0)",
+                         "by an atomic, as atomicAdd(p, 0) or a load() of cuda::atomic_ref"));
 }
 
 namespace {
@@ -270,8 +296,9 @@ void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const To
         what + "thread " + std::to_string(a.thread) + " of " +
             (same_stream ? "an earlier launch " : "a launch of another stream ") + did + in_brackets(a.site) +
             ", and nothing orders the two: " +
-            (same_stream ? "a kernel between them has ended without wait_for_previous_kernel(), so that launch may "
-                           "still run"
+            (same_stream ? "a kernel between them has ended without " +
+                               in_words("wait_for_previous_kernel()", "cudaGridDependencySynchronize()") +
+                               ", so that launch may still run"
                          : "the host had not waited for that launch when it enqueued this one"));
   }
   if (a.serial != b.serial) {

@@ -10,8 +10,10 @@
 
 #include "device/sim/block.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
 #include "device/sim/mutation.h"
 #include "device/sim/order.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -453,7 +455,8 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
     if (atomic_since)
       return thread + " of " + block + " has passed no __threadfence() between that and its atomic" +
              at(theirs->last_atomic.site);
-    return block + " has published nothing since: no __threadfence() and then an atomic, and no store_release()";
+    return block + " has published nothing since: no __threadfence() and then an atomic, and no " +
+           in_words("store_release()", "release by cuda::atomic_ref");
   }
   for (const Means by : {own, fences})
     for (std::size_t i = 0; published[by] && mine && i < mine->acquisitions.size(); ++i)
@@ -542,6 +545,7 @@ const void* atomic_access(Access kind, const volatile void* p, std::size_t bytes
   else give_way();
   const void* const earlier = looks && global ? causality.earlier(at, bytes) : nullptr;
   const bool fills = kind == Access::atomic_update && effect == Effect::replaces && is_unset(p, bytes);
+  if (follower) [[unlikely]] follower->access(kind, at, bytes, code_of(site));
   check(fills ? Access::atomic_store : kind, p, bytes, site, scope);
   if (fills) {
     poke(const_cast<void*>(const_cast<const void*>(p)), bytes, ~std::uint64_t{0});

@@ -11,6 +11,7 @@
 
 #include "core/variant.h"
 #include "device/sim/gpu.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -37,10 +38,7 @@ void Scheduler::fail(std::exception_ptr e, bool is_race) {
 void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
   if (threads.empty()) threads.push_back(thread_now);
   if (cancelling_) throw Unwind{};  // a destructor accesses memory while its thread is unwound: its hook abandons it
-  // Where races are told as they come, other threads may still have one.
-  const bool of_memory = kind == FaultKind::out_of_bounds || kind == FaultKind::misaligned ||
-                         kind == FaultKind::use_after_free;
-  if (race_listener_ && of_memory) stop_last(kind, site, what);
+  if (leaves(kind)) leave(kind, site, what);
   fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)), kind == FaultKind::race);
   go_on(&block_->thread[thread_now].context, Next{});
   throw Unwind{};
@@ -61,13 +59,20 @@ void need_capability(int capability, const char* instruction, Site site) {
                 ") is too old for: where the plan is prepared, require_capability(gpu, " + number + ")");
 }
 
-/// The thread waits for ever, and so does what waits for it: fail_stuck() comes to it.
-void Scheduler::stop_last(FaultKind kind, Site site, const std::string& what) {
+bool Scheduler::leaves(FaultKind kind) const {
+  // Where races are told as they come, other threads may still have one.
+  const bool of_memory = kind == FaultKind::out_of_bounds || kind == FaultKind::misaligned ||
+                         kind == FaultKind::use_after_free;
+  return kind == FaultKind::unwritten || (race_listener_ && of_memory);
+}
+
+void Scheduler::leave(FaultKind kind, Site site, const std::string& what) {
+  settle();
   if (!last_failure_) {
     last_failure_ = std::make_exception_ptr(fault(kind, block_->index, site, {thread_now}, what));
     last_is_unwritten_ = kind == FaultKind::unwritten;
   }
-  for (;;) suspend();
+  throw Unwind{};
 }
 
 Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
@@ -108,7 +113,7 @@ std::string Scheduler::describe(const BlockState& b) const {
       case Waiting::block_barrier_or: text += wait + to_string(g.site) + " (__syncthreads_or)"; break;
       case Waiting::block_barrier_and: text += wait + to_string(g.site) + " (__syncthreads_and)"; break;
       case Waiting::block_barrier_count: text += wait + to_string(g.site) + " (__syncthreads_count)"; break;
-      case Waiting::grid_barrier: text += wait + to_string(g.site) + " (grid_sync)"; break;
+      case Waiting::grid_barrier: text += wait + to_string(g.site) + in_words(" (grid_sync)", " (grid)"); break;
       case Waiting::cluster_barrier: text += wait + to_string(g.site) + " (cluster barrier)"; break;
       case Waiting::warp: text += wait + to_string(g.site) + " (warp operation)"; break;
       case Waiting::poll: text += (many ? " poll at " : " polls at ") + to_string(g.site); break;
@@ -181,7 +186,6 @@ void stop_kernel(const char* what, Site site) {
   if (running) stop_here(FaultKind::stopped, site, what);
   throw Fault(FaultKind::stopped, "", 0, {}, "", 0, "on the host: " + to_string(site) + ": " + what);
 }
-void stop_last(FaultKind kind, Site site, const std::string& what) { scheduler().stop_last(kind, site, what); }
 
 REDUCTIO_RARE void fail_outside() {
   throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier or warp operation outside a kernel");

@@ -10,11 +10,9 @@
 
 namespace reductio::sim {
 
-/// Ends the launch with a fault of the running thread, or of `threads`. Unwinds the thread that calls it.
+/// Ends the launch with a fault of the running thread, or of `threads`; but where others may still have a race, which
+/// says more (Scheduler::leaves()), once they have ended or wait. Unwinds the thread that calls it.
 [[noreturn]] void stop_here(FaultKind, Site, const std::string& what, std::vector<unsigned> threads = {});
-
-/// The same where nothing worse happens before all other threads have ended or wait: only a race is.
-[[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
 
 /// A barrier or warp operation outside a kernel.
 [[noreturn]] void fail_outside();

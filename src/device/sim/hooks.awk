@@ -3,8 +3,9 @@
 #   - copies, fills and comparisons of memory, functions of math.h that store by a pointer, clock(), and the handlers of
 #     misaligned accesses and bad indices, are ours;
 #   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size;
-#   - variables, as __device__ ones, get their sizes and names, and whether they are constant: `reductio_variables`;
-#   - where `program` is set, memory of kernels' own and what they print are ours.
+#   - variables, as __device__ ones, get their sizes and names, and whose they are: `reductio_variables`;
+#   - where `program` is set, memory of kernels' own and what they print are ours, and variables are the host's but
+#     those that `of_device` names, one a line.
 
 function string(text) {
   if (!(text in strings)) strings[text] = ++n_strings
@@ -41,6 +42,7 @@ BEGIN {
   # What kernels of programs call of the C library, by the names of ours (runtime.cpp).
   split("malloc free printf vprintf puts putchar", library, " ")
   for (i in library) replaced[library[i]] = "reductio_" library[i]
+  while (of_device && (getline name < of_device) > 0) is_of_device[name] = 1
   replaced["_Znwm"] = replaced["_Znam"] = "reductio_malloc"
   replaced["_ZdlPv"] = replaced["_ZdaPv"] = replaced["_ZdlPvm"] = replaced["_ZdaPvm"] = "reductio_free"
 }
@@ -77,7 +79,7 @@ $1 == ".type" && $2 ~ /,@object$/ { object = substr($2, 1, length($2) - length("
 $1 == ".comm" || ($1 == ".size" && variables) {
   split($2 $3, part, ",")
   if (part[1] == object && object !~ /^(__emutls|DW\.ref|_Z(TV|TI|TS|GV)|\.L)/)
-    bytes_of[object] = part[2] ", " ($1 == ".size" && constant ? 1 : 0)
+    bytes_of[object] = part[2] ", " ($1 == ".size" && constant ? 1 : program && !(object in is_of_device) ? 2 : 0)
 }
 
 $1 == ".addrsig_sym" || $1 == ".addrsig" { next }

@@ -18,6 +18,8 @@
 
 #include "device/sim/access.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 #include "device/sim/streams.h"
 #include "device/sim/tables.h"
@@ -76,6 +78,7 @@ template <Access kind, std::size_t size>
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   checked([&] {
     settle();
+    if (follower) [[unlikely]] follower->access(kind, at, size, code_of(place));
     if (size % word_bytes == 0 && at % word_bytes == 0) [[likely]]
       on_access<kind, size % word_bytes == 0 ? size : word_bytes>(at, code_of(place));
     else
@@ -90,6 +93,7 @@ void on_range(Access kind, const void* p, std::size_t bytes, const Place* place)
   const Fiber& mine = *scheduler().fibers().current();
   if (begin - reinterpret_cast<std::uintptr_t>(mine.stack) < mine.size) return;  // mostly it is a local variable
   checked([&] {
+    if (follower) [[unlikely]] follower->access(kind, begin, bytes, code_of(place));
     for (std::uintptr_t at = begin; at < begin + bytes;) {
       settle();
       const std::size_t left = begin + bytes - at;
@@ -133,7 +137,10 @@ template <class What>
     std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what().c_str());
     std::abort();
   }
-  checked([&] { stop_here(kind, site, what()); });
+  checked([&] {
+    scheduler().leave_silently(kind);
+    stop_here(kind, site, what());
+  });
   std::abort();
 }
 
@@ -239,7 +246,8 @@ void reductio_cpp_atomic(void* p, const Place* at) {
   checked([&] {
     stop_here(FaultKind::contract, at->site(),
               "uses an atomic of C++, as std::atomic or __atomic_fetch_add, which kernels do not have: write atomicAdd "
-              "or its kin, load_acquire or store_release");
+              "or its kin, " +
+                  in_words("load_acquire or store_release", "or cuda::atomic_ref"));
   });
 }
 

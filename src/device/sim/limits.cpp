@@ -97,7 +97,7 @@ void check_launch(const Shape& s, const std::string& kernel) {
     if (resident_blocks(s) == 0)
       refuse("clusters of " + std::to_string(s.cluster) + " blocks of " + words(s.block, s.threads) +
              " threads, of which the device holds none");
-    if (s.cooperative) refuse("a cooperative launch of clusters; launch_cooperative() takes none");
+    if (s.cooperative) refuse("a cooperative launch of clusters, which is not simulated");
   }
   if (s.cooperative && s.grid > resident_blocks(s))
     refuse("a cooperative launch of " + std::to_string(s.grid) + " blocks; " + std::to_string(resident_blocks(s)) +

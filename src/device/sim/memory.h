@@ -88,6 +88,8 @@ extern Table* tables[std::size_t{1} << (address_bits - table_bits)];
 /// The variable of a kernel's file in which the address lies, or null: a __device__ one, as others no kernel can name.
 /// Kernels touch it as global memory that all plans share.
 Memory* variable_at(std::uintptr_t);
+/// The name of the program's variable of the host there, or "".
+std::string host_variable_at(std::uintptr_t);
 /// Whether a parameter of the kernel that runs points to what is there in the program: there the host has put its own
 /// address, which is none of a GPU's.
 bool is_parameters_target(std::uintptr_t);

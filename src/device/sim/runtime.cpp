@@ -79,7 +79,10 @@ Fault placed(const Fault& f, Site site) {
 }
 
 cudaError_t fail(cudaError_t error, Site site, const char* call, const std::string& what) {
-  note(site, call, std::string(cudaGetErrorName(error)) + ", " + what);
+  const std::string text = std::string(cudaGetErrorName(error)) + ", " + what;
+  note(site, call, text);
+  if (const auto& program = runtime().program)
+    program->failed({site.file ? shown_path(site.file) : "", site.line, site.column, std::string(call) + ": " + text});
   return error;
 }
 
@@ -110,7 +113,7 @@ cudaError_t call(const char* name, Site site, Body body) {
     error = error_of(e.kind);
     if (e.kind == FaultKind::launch) {
       const std::string text = e.what();
-      note(site, name, std::string(cudaGetErrorName(error)) + ", " + text.substr(text.rfind(": ") + 2));
+      fail(error, site, name, text.substr(text.rfind(": ") + 2));
     } else {
       if (!r.program->goes_on) r.broken = error;
       r.program->found(placed(e, site));
@@ -295,9 +298,20 @@ void begin_program(ProgramEvents events) {
 
 std::string where_it_runs() {
   if (!running) return "host code is running, and no kernel";
-  const Site site = last_access();
+  Site site = last_access();
+  // In a function of ours, as a group's, it is where the user called that.
+  if (site.file && std::strstr(site.file, "/device/sim/")) site = scheduler().last_wait();
   return "kernel " + scheduler().kernel() + ", block " + block_name(running->index) + ", thread " +
          thread_name(thread_now) + " is running" + (site.line ? ", last at " + to_string(site) : "");
+}
+
+std::string in_words(const char* ours, const char* cudas) { return runtime().program ? cudas : ours; }
+
+void tell_stack_overflow(const std::string& what) {
+  if (!runtime().program) return;
+  const Site site = last_access();
+  runtime().program->found(Fault(FaultKind::out_of_bounds, scheduler().kernel(), running->index, {thread_now},
+                                 site.file ? shown_path(site.file) : "", site.line, what, site.column));
 }
 
 void end_program() {

@@ -8,8 +8,16 @@
 
 namespace reductio::sim {
 
+/// A call of the runtime that returned an error.
+struct FailedCall {
+  std::string file;  ///< empty if not known
+  int line, column;
+  std::string what;  ///< "cudaMalloc: cudaErrorMemoryAllocation, ..."
+};
+
 struct ProgramEvents {
   std::function<void(const Fault&)> found;  ///< may end the process
+  std::function<void(const FailedCall&)> failed;
   /// A kernel goes on after a race, and its other threads do after an access out of bounds; after another fault the
   /// device is as before. Else every call fails, as CUDA's.
   bool goes_on = false;
@@ -17,6 +25,10 @@ struct ProgramEvents {
 /// The process is going to run a program's main(). Faults are told, and not thrown: a call of the runtime returns
 /// CUDA's error. In other processes, those of plug-ins, they are thrown.
 void begin_program(ProgramEvents);
+/// A program's author knows CUDA's names, and not those of device/kernel.h: `cudas` in a program, else `ours`.
+std::string in_words(const char* ours, const char* cudas);
+/// A thread's stack overflowed: tells it as a finding, which may end the process. Returns in no program.
+void tell_stack_overflow(const std::string& what);
 /// Runs what is left in its streams, for which the program has not waited.
 void end_program();
 

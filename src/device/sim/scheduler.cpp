@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "device/sim/causality.h"
+#include "device/sim/follower.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
 #include "device/sim/memory.h"
@@ -34,8 +35,9 @@ namespace {
 /// Polls in a row by all threads together, none of which saw a new value or address, before the wait is called endless.
 /// Per resident thread: in the random order each must have had its turn.
 constexpr std::uint64_t fruitless_polls_limit = 1000, fruitless_polls_limit_per_thread = 100;
-/// Switches in a row without any thread ending. Minutes on a real GPU's scale of work, seconds here.
-constexpr std::uint64_t steps_limit = std::uint64_t{1} << 28;
+/// Switches in a row without any thread ending. Minutes on a real GPU's scale of work, seconds here. Where a thread has
+/// left by a fault, others may wait for it.
+constexpr std::uint64_t steps_limit = std::uint64_t{1} << 28, steps_limit_after_fault = std::uint64_t{1} << 22;
 /// How often all threads together look in vain while one block is starved.
 constexpr std::uint64_t most_looks_in_vain = std::uint64_t{1} << 18;
 
@@ -50,7 +52,7 @@ REDUCTIO_HOT Next Scheduler::finish() {
   b.waiting[t] = Waiting::no;
   if (cancelling_) return {};
   ++b.exited;
-  last_step_ = steps_ + steps_limit;
+  last_step_ = steps_ + (last_failure_ ? steps_limit_after_fault : steps_limit);
   fruitless_polls_ = 0;
   Warp& warp = b.warps[t / warp_size];
   warp.exited |= 1u << t % warp_size;
@@ -68,6 +70,7 @@ REDUCTIO_HOT Next Scheduler::finish() {
     }
   }
   if (shape_.cluster > 1) complete_cluster_barrier(*b.leader);
+  if (left_) [[unlikely]] complete_grid_barrier();
   if (failure_) return {};
   if (b.exited == b.threads) {
     end_block(b);
@@ -85,6 +88,7 @@ REDUCTIO_HOT void Scheduler::loop() {
       code_.thread(code_.arguments.get());
       settle();
     } catch (const Unwind&) {
+      ++left_;
     } catch (...) {
       fail(std::current_exception());
     }
@@ -178,6 +182,7 @@ void Scheduler::start_block(unsigned rank) {
 
 void Scheduler::end_block(BlockState& b) {
   causality.end_block(b.serial);
+  if (follower) follower->block_ends(b);
   resident_.erase(std::find(resident_.begin(), resident_.end(), &b));
   if (++b.leader->ended < shape_.cluster) return;  // the others may still ask for its memory
   for (const BlockState* member : b.leader->members) free_slots_.push_back(member->slot);
@@ -350,7 +355,7 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   free_slots_.clear();
   for (std::size_t i = slots_.size(); i-- > 0;) free_slots_.push_back(static_cast<unsigned>(i));
   waits_.clear();
-  at_grid_barrier_ = 0;
+  at_grid_barrier_ = left_ = 0;
   last_step_ = steps_ + steps_limit;
   fruitless_polls_ = 0;
   fruitless_limit_ =
@@ -380,8 +385,16 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   while (started_ < std::min(shape.grid, resident_limit_)) start_cluster();
   fibers_.begin_on_main();
   runs_launch = true;
-  go_on(&fibers_.main().context, pick());
+  if (follower) follower->launch_begins(kernel_, shape_);
+  for (Next next = pick(); next.block; next = finish()) {
+    go_on(&fibers_.main().context, next);
+    if (!std::exchange(abandoned_, false)) break;
+    ++left_;
+    fibers_.restart(block_->thread[thread_now].fiber);
+  }
+  if (follower) follower->launch_ends();
   if (failure_) unwind_all();
+  else failure_ = last_failure_;
   block_ = nullptr;
   running = in_reach = nullptr;
   runs_launch = false;

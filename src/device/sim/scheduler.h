@@ -75,11 +75,20 @@ class Scheduler {
   /// Other work than a kernel runs in that stream.
   void note_other_work(const void* stream) { log_.settle(stream); }
   std::uint64_t steps() { return ++steps_; }
+  /// Where the running thread last waited, at a barrier, say.
+  Site last_wait() const { return block_->thread[thread_now].site; }
 
-  /// Ends the running thread where its stack cannot be unwound, after its launch has failed.
+  /// Ends the running thread where its stack cannot be unwound, after a fault.
   [[noreturn]] void abandon();
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
-  [[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
+  /// Takes the thread out of its kernel, and lets all others go on: one of them may have a race, which says more. For
+  /// barriers it has returned.
+  [[noreturn]] void leave(FaultKind, Site, const std::string& what);
+  /// Whether a thread with such a fault leaves. Only the first says why, so that the others need no message.
+  bool leaves(FaultKind) const;
+  void leave_silently(FaultKind kind) {
+    if (last_failure_ && !cancelling_ && leaves(kind)) settle(), abandon();
+  }
 
   /// Two accesses race. Ends the launch; but where somebody listens, tells of the first between two places of the
   /// source and returns.
@@ -127,6 +136,7 @@ class Scheduler {
 
   // Waiting.
   void complete_block_barrier(BlockState&, Site);
+  void complete_grid_barrier();
   void complete_cluster_barrier(BlockState& first);
   void check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask);
   void check_meeting(BlockState&, const Warp&, unsigned warp);
@@ -173,7 +183,7 @@ class Scheduler {
   std::uint64_t looks_in_vain_ = 0;  // of the others meanwhile
   std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; they run when nothing else can
   std::vector<Accesses> waits_;                           // for the kernel before: the first of each block
-  std::size_t at_grid_barrier_ = 0;
+  std::size_t at_grid_barrier_ = 0, left_ = 0;  // threads: at the barrier; that left by a fault
   Site grid_barrier_site_;
   bool grid_barrier_divergent_ = false;
   std::uint64_t steps_ = 0, last_step_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
@@ -181,7 +191,7 @@ class Scheduler {
   std::function<void(const Fault&)> race_listener_;
   std::set<std::string> raced_;  ///< of which it was told
   std::size_t races_ = 0;
-  std::exception_ptr failure_, last_failure_;  ///< the latter only if no race is found
+  std::exception_ptr failure_, last_failure_;  ///< the latter, of a thread that left, only if no race is found
   bool last_is_unwritten_ = false;             ///< last_failure_; a race may be why
 
   // What runs.

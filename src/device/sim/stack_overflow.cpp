@@ -15,6 +15,7 @@ void reductio::sim::watch_for_stack_overflow() {}  // AddressSanitizer has its o
 #include <cstdio>
 #include <cstdlib>
 
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -22,8 +23,11 @@ namespace {
 
 struct sigaction previous_segv;
 
-/// Of the thread that runs, on stderr.
+/// Of the thread that runs, to who runs the program, or on stderr.
 void say_overflow() {
+  // A kernel's code runs, which holds no lock.
+  tell_stack_overflow("its stack of " + std::to_string(stack_bytes / 1024) +
+                      " KiB overflowed: local arrays or calls that are too deep (the line is that of the last access)");
   char text[512];
   const int n = std::snprintf(text, sizeof text,
                               "simulated device: kernel %s, block %u, thread %u: its stack of %zu KiB overflowed\n",

@@ -19,6 +19,7 @@
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
 #include "device/sim/memory.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -247,7 +248,8 @@ void note_host_access(const char* verb, Site site) noexcept {
   if (host_access) return;
   host_access = std::make_exception_ptr(
       Fault(FaultKind::host_access, "", 0, {}, shown_path(site.file), site.line,
-            std::string("host code ") + verb + " device memory; use copy_to_host, zero or a kernel"));
+            std::string("host code ") + verb + " device memory; use " +
+                in_words("copy_to_host, zero or a kernel", "cudaMemcpy, cudaMemset or a kernel")));
 }
 
 void note_in_enqueue(const char* what, const char* advice) noexcept {

@@ -25,7 +25,8 @@ struct NamedArray {
 };
 struct ListedVariable {
   std::uintptr_t begin;
-  std::size_t bytes, constant;
+  std::size_t bytes;
+  enum Kind : std::size_t { of_device, constant, of_host } kind;  ///< the last in programs alone
   const char* mangled;
 };
 

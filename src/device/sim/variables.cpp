@@ -99,7 +99,7 @@ void forget(Memory& m) {
 Memory* variable_at(std::uintptr_t at) {
   Variables& v = variables();
   Variable* const n = find(v, at);
-  if (!n || n->constant || is_parameters_target(at)) return nullptr;
+  if (!n || n->kind != ListedVariable::of_device || is_parameters_target(at)) return nullptr;
   Touched*& t = n->touched;
   if (!t) t = &touch(v, *n);
   // Others' variables stay as they are: a plan forgets what it touches.
@@ -108,6 +108,11 @@ Memory* variable_at(std::uintptr_t at) {
     t->call = call->second;
   }
   return &t->memory;
+}
+
+std::string host_variable_at(std::uintptr_t at) {
+  const Variable* const n = find(variables(), at);
+  return n && n->kind == ListedVariable::of_host ? last_name(n->mangled) : "";
 }
 
 bool is_parameters_target(std::uintptr_t at) {

@@ -6,7 +6,9 @@
 
 #include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
 #include "device/sim/mutation.h"
+#include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -41,6 +43,7 @@ REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
   b.votes = 0;
   b.last_barrier = site;
   b.barrier_epoch = ++b.epoch;
+  if (follower) follower->block_meets(b, site);
   make_all_runnable(b);
 }
 
@@ -48,7 +51,9 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
   if (!running) fail_outside();
   settle();
   if (!shape_.cooperative)
-    stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative",
+    stop(FaultKind::unfinished_barrier, site,
+         in_words("grid_sync() in a launch that is not cooperative; use launch_cooperative",
+                  "the grid's sync() in a launch that is not cooperative; use cudaLaunchCooperativeKernel"),
          {});
   if (left_out(Synchronization::grid_barrier, site)) return;
   BlockState& b = *block_;
@@ -61,23 +66,26 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
   } else if (!same(site, grid_barrier_site_)) {
     grid_barrier_divergent_ = true;
   }
-  if (at_grid_barrier_ == shape_.grid * shape_.block) {
-    if (grid_barrier_divergent_) {
-      fail_barrier(b, FaultKind::divergent_barrier, "threads of the grid wait at different barriers");
-    } else {
-      at_grid_barrier_ = 0;
-      std::uint32_t epoch = 0;  // one for all, so that it tells each block what of the others is older
-      for (const BlockState* r : resident_) epoch = std::max(epoch, r->epoch + 1);
-      for (BlockState* r : resident_) {
-        r->last_barrier = site;
-        r->epoch = r->barrier_epoch = r->grid_epoch = epoch;
-        if (r->unordered_from == r->first_serial) r->settled_epoch = epoch;
-        make_all_runnable(*r);
-      }
-      preferred_ = nullptr;
-    }
-  }
+  complete_grid_barrier();
   suspend();
+}
+
+/// If all have come but those that left by a fault.
+void Scheduler::complete_grid_barrier() {
+  if (at_grid_barrier_ == 0 || at_grid_barrier_ + left_ < shape_.grid * shape_.block) return;
+  if (grid_barrier_divergent_)
+    return fail_barrier(*block_, FaultKind::divergent_barrier, "threads of the grid wait at different barriers");
+  at_grid_barrier_ = 0;
+  std::uint32_t epoch = 0;  // one for all, so that it tells each block what of the others is older
+  for (const BlockState* r : resident_) epoch = std::max(epoch, r->epoch + 1);
+  for (BlockState* r : resident_) {
+    r->last_barrier = grid_barrier_site_;
+    r->epoch = r->barrier_epoch = r->grid_epoch = epoch;
+    if (r->unordered_from == r->first_serial) r->settled_epoch = epoch;
+    if (follower) follower->block_meets(*r, grid_barrier_site_);
+    make_all_runnable(*r);
+  }
+  preferred_ = nullptr;
 }
 
 void Scheduler::cluster_barrier(Site site) {
@@ -111,6 +119,7 @@ void Scheduler::complete_cluster_barrier(BlockState& first) {
   for (BlockState* b : first.members) {
     if (b->exited == b->threads) continue;
     b->last_barrier = first.cluster_barrier;
+    if (follower) follower->block_meets(*b, b->last_barrier);
     make_all_runnable(*b);
   }
   preferred_ = nullptr;

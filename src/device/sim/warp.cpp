@@ -8,6 +8,7 @@
 #include <string>
 
 #include "device/sim/diagnosis.h"
+#include "device/sim/follower.h"
 #include "device/sim/mutation.h"
 #include "device/sim/scheduler.h"
 
@@ -87,6 +88,7 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
     make_runnable(b, w * warp_size + l);
   }
   warp.waiting &= ~here;
+  if (follower) follower->warp_meets(b, w, here, operation, b.thread[w * warp_size + std::countr_zero(here)].site);
   if (operation == WarpOperation::sync) warp.order(mask, ++b.epoch);  // the others order nothing in memory
 }
 

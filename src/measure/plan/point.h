@@ -81,11 +81,10 @@ struct PointKey {
   std::uint64_t seed = 1;
   std::string caller;  ///< how calls follow each other: "first", each the first in a while; empty: in a loop
   Shape shape;         ///< empty: one plain array of n elements, as of all points so far
-  std::optional<std::size_t> gpus;   ///< that share the call; empty: one, or none
-  std::optional<double> data_scale;  ///< what each element of the dataset is multiplied by; empty: 1
+  std::optional<std::size_t> gpus;  ///< that share the call; empty: one, or none
 
-  /// One plain array on one device, whose data are as drawn: what contrasts and models are of.
-  bool is_plain() const { return shape == Shape{} && !gpus && !data_scale; }
+  /// One plain array on one device: what contrasts and models are of.
+  bool is_plain() const { return shape == Shape{} && !gpus; }
 };
 
 /// What the points of its group share: "sum f32 n=1024 device cold_dirty".

@@ -19,7 +19,7 @@
 ///                  "sha256" } ] }
 ///
 /// Everything outside `runs` and `tools` describes the latest machine that measured; each run carries what identifies
-/// its machine and program. `tools` made the tables that are no experiment's: probe, ncu, compiler. `sha256` has for
+/// its machine and program. `tools` made tables that are no experiment's, as probe and compare do. `sha256` has for
 /// each file, named without .gz, the hash of the run's lines (hash_of_run()); of a run that did not end there is none.
 /// A key is null where the value is not known or does not apply: `gpu` without one. `seed` is the data's, `order_seed`
 /// that of the order of sampling. Runs of earlier programs lack the latter: the data's decided the order, too.

@@ -174,7 +174,7 @@ std::string record_tool(const std::filesystem::path& folder, const Machine& mach
   json["tools"] = std::move(tools);
   for (const auto& [path, text] : texts) write_whole_file(path, text);
   write_whole_file(folder / "machine.json", json.dump(2) + "\n");
-  return new_id;
+  return hashes.contains(new_id) ? new_id : hashes.begin()->first;
 }
 
 nlohmann::ordered_json to_json(const RunRecord& run, const Machine& machine) {

@@ -38,7 +38,8 @@ void require_unchanged(const nlohmann::ordered_json& machine, const std::filesys
 /// Makes tables that another program wrote part of a results folder: gives their lines a run_id as the first column,
 /// unless they have one, and notes the run among machine.json's tools, with the machine, this program's revision and
 /// the hash of each file. A tool's run before, of one of these files, is replaced; the header of a new machine.json is
-/// of `machine`. Throws UsageError where a file is missing or no CSV. Returns the id.
+/// of `machine`. Throws UsageError where a file is missing or no CSV. Returns the id, or the first of those that the
+/// tables have.
 std::string record_tool(const std::filesystem::path& folder, const Machine& machine, const std::string& tool,
                         const std::vector<std::string>& arguments, const std::vector<std::string>& files);
 

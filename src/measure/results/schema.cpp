@@ -231,7 +231,6 @@ const std::vector<Column<PointKey>>& columns_of() {
       optional(column<P, &P::shape, &Shape::pitch_elements>("pitch_elements")),
       optional(column<P, &P::shape, &Shape::segments>("segments")),
       optional(column<P, &P::gpus>("gpus")),
-      optional(positive(column<P, &P::data_scale>("data_scale"))),
   };
   return all;
 }
@@ -264,7 +263,6 @@ const std::vector<Column<Row>>& columns_of() {
       of_point<Row>("pitch_elements"),
       of_point<Row>("segments"),
       of_point<Row>("gpus"),
-      of_point<Row>("data_scale"),
       column<Row, &Row::n_samples>("n_samples"),
       column<Row, &Row::n_rejected>("n_rejected"),
       rounded(column<Row, &Row::timer_resolution_s>("timer_resolution_s")),
@@ -334,7 +332,6 @@ const std::vector<Column<RawSample>>& columns_of() {
       of_point<S>("pitch_elements"),
       of_point<S>("segments"),
       of_point<S>("gpus"),
-      of_point<S>("data_scale"),
   };
   return all;
 }
@@ -408,7 +405,7 @@ template <class Record>
 RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records)
     : file_(std::move(file)), records_(std::move(records)) {
   const Fields& header = records_.at(0);
-  std::string missing;
+  std::vector<std::string> missing;
   for (const auto& column : columns_of<Record>()) {
     const auto place_of = [&](const std::string& name) {
       return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
@@ -416,18 +413,18 @@ RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records
     const std::size_t earlier = column.formerly.empty() ? header.size() : place_of(column.formerly);
     const std::size_t at = earlier < header.size() ? earlier : place_of(column.name);
     if (at < header.size()) places_.emplace_back(&column, at);
-    else if (!column.optional && missing.empty()) missing = column.name;
+    else if (!column.optional) missing.push_back(column.name);
     if (at < header.size() && column.name == "schema_version")
       for (std::size_t i = 1; i < records_.size(); ++i)
         if (at < records_[i].size() && records_[i][at] != std::to_string(schema_version))
           throw UsageError(other_schema(file_, records_[i][at]));
   }
-  if (places_.empty())
+  if (places_.size() < missing.size())  // a row in its place may name one: device is a timing mode, too
     throw UsageError(fmt::format("{} has no header: its first line names no column, as {} does; copy the whole results "
                                  "folder again",
                                  file_, columns_of<Record>().front().name));
   if (!missing.empty())
-    throw UsageError(fmt::format("{} lacks the column '{}'; measure again with this program", file_, missing));
+    throw UsageError(fmt::format("{} lacks the column '{}'; measure again with this program", file_, missing.front()));
 }
 
 template <class Record>

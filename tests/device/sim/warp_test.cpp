@@ -190,6 +190,16 @@ TEST_P(SimWarps, LaneNotInItsMask) {
   EXPECT_TRUE(says(f, "is not in the mask 0x0000ffff that it passes")) << f.what();
 }
 
+__global__ void value_before_mask(unsigned* out) { out[threadIdx.x] = __shfl_down_sync(threadIdx.x & 0u, ~0u, 1); }
+
+TEST_P(SimWarps, AValueThatIsPassedForTheMask) {
+  const Buffer<unsigned> out(32);
+  const Fault f = fault_of<value_before_mask>(1, 32, 0, out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::warp_mask) << f.what();
+  EXPECT_TRUE(says(f, "is not in the mask 0x00000000 that it passes: the mask comes first, then the value"))
+      << f.what();
+}
+
 __global__ void masks_disagree(unsigned* out) {
   out[threadIdx.x] = __shfl_sync(threadIdx.x < 16 ? 0xffffffffu : 0xffff0001u, threadIdx.x, 20);
 }

@@ -158,7 +158,7 @@ TEST(MeasureCsv, ColumnsAreThePublishedOnes) {
       text,
       "schema_version, run_id, timestamp_utc, experiment, machine, device, variant, operation, element_type, "
       "accumulator_type, n, offset_elements, dataset, seed, block_threads, grid_blocks, settings, timing_mode, "
-      "cache_state, caller, shape_rows, shape_columns, pitch_elements, segments, gpus, data_scale, "
+      "cache_state, caller, shape_rows, shape_columns, pitch_elements, segments, gpus, "
       "n_samples, n_rejected, timer_resolution_s, time_median_s, time_ci_low_s, "
       "time_ci_high_s, time_min_s, time_p95_s, device_part_median_s, device_part_ci_low_s, device_part_ci_high_s, "
       "cycles_median, read_time_s, launch_floor_s, polled_launch_floor_s, bytes, bandwidth_bytes_per_s, "

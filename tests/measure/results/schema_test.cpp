@@ -36,7 +36,6 @@ Row full_row() {
   r.point.caller = "first";
   r.point.shape = {.rows = 31, .columns = 37, .pitch_elements = 41, .segments = 43};
   r.point.gpus = 2;
-  r.point.data_scale = 0.125;
   r.grid_blocks = 5000000000u;
   r.block_threads = 64;
   r.n_samples = 48;
@@ -212,8 +211,8 @@ TEST(MeasureSchema, ColumnsMayStandInAnyOrderBesideOthersAndOptionalOnesBeAbsent
       EXPECT_EQ(error_of([&] { RecordReader<Row>("f", {fewer_names, fewer}); }),
                 "f lacks the column '" + column.name + "'; measure again with this program");
   }
-  EXPECT_EQ(optional, 16u) << "caller, the shape's four, GPUs, the scale, the polled floor, the speedup's five, and "
-                              "three of errors and results";
+  EXPECT_EQ(optional, 15u) << "caller, the shape's four, GPUs, the polled floor, the speedup's five, and three of "
+                              "errors and results";
 }
 
 TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
@@ -267,7 +266,7 @@ TEST(MeasureSchema, EveryColumnOfThePointIsInItsKey) {
         differs([](PointKey& p) { p.cache_state = CacheState::cold_clean; }),
         differs([](PointKey& p) { p.shape.rows = 2; }), differs([](PointKey& p) { p.shape.columns = 2; }),
         differs([](PointKey& p) { p.shape.pitch_elements = 2; }), differs([](PointKey& p) { p.shape.segments = 2; }),
-        differs([](PointKey& p) { p.gpus = 3; }), differs([](PointKey& p) { p.data_scale = 2; })})
+        differs([](PointKey& p) { p.gpus = 3; })})
     EXPECT_NE(group_key(other), group_key(full_row().point));
   EXPECT_EQ(keys.size(), 1 + columns_of<PointKey>().size());
 }

@@ -20,8 +20,11 @@
 // The device's, where sim.h's are stricter: those are for the tree's own kernels.
 #undef __constant__
 #undef __managed__
-#define __constant__
-#define __managed__
+// A variable without such a mark is the host's (hooks.awk).
+#undef __device__
+#define __device__ __attribute__((annotate("reductio_device")))
+#define __constant__ __device__
+#define __managed__ __device__
 
 #ifndef __CUDACC__
 #define __CUDACC__
