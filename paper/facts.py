@@ -393,6 +393,22 @@ def compared_with_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]
     return rows[(rows["n"] >= least) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
 
 
+def random_over_cub(d: rs.Results, *kinds: str, **where) -> list[float]:
+    """Speedups over CUB of the exact sums of today's kernels, of 2^14 and more random elements of these types."""
+    rows = d.rows("magnitudes", program="5daa7851", variant="exact/sum", dataset="random", **where)
+    return [v for kind in kinds for v in rows[(rows["element_type"] == kind) & (rows["n"] >= 2**14)]["ratio"]]
+
+
+def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, most: int = 2**30,
+            program: str = "5daa7851", **where) -> pd.DataFrame:
+    """Exact sums of such data by `compare`: their speedups over CUB, times in us, and those over random data's."""
+    where = dict(program=program, variant="exact/sum", element_type=kind, timing_mode=mode) | where
+    rows = d.rows("magnitudes", **where)
+    rows = rows[rows["n"].between(least, most)].set_index(["dataset", "n"])[["time_s", "ratio"]]
+    times, random = 1e6 * rows["time_s"][data], 1e6 * rows["time_s"]["random"]
+    return pd.DataFrame(dict(us=times, longer=times / random, beyond=times - random, speedup=rows["ratio"][data]))
+
+
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
     points = points_of(d.rows("frontier", n=2**28, dataset=dataset))

@@ -271,11 +271,25 @@ def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], colum
                      for kind in frontier.TYPES if (call, kind) in measured], "l" * len(corner) + 6 * "r")
 
 
+def magnitudes(results: rs.Results) -> str:
+    """How long exact sums of other data than random take, cold and in a graph, beside CUB's of random data."""
+    table = results.table("magnitudes")
+    table = table[(table["program"] == table["program"].iloc[0]) & (table["variant"] == "exact/sum")]
+    table = table.set_index(["dataset", "timing_mode", "element_type", "n"])
+    ways, sizes = {"device": "cold", "graph": "in a graph"}, (2**16, 2**20, 2**24)
+    columns = [(mode, kind, n) for mode in ways for kind in ("f32", "f64") for n in sizes]
+    head = [(f"{ways[mode]}, {kind}, " if n == sizes[0] else "") + power(n) for mode, kind, n in columns]
+    shown = {"CUB, `random`": ("base_time_s", "random")} | {
+        f"`{data}`": ("time_s", data) for data in ("random", "scaled:2^-66", "scaled:2^90", "spread", "giants")}
+    return markdown(["us", *head], [[name, *(microseconds(table[time][(data, *at)]) for at in columns)]
+                                    for name, (time, data) in shown.items()], "l" + len(columns) * "r")
+
+
 # Page, the table's name, and what makes it.
 TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
-          ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/which_sum.md", "f32", errors_of_floats),
-          ("docs/which_sum.md", "f64", errors_of_doubles),
+          ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/exact.md", "magnitudes", magnitudes),
+          ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
           ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu))
 
 

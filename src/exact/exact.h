@@ -27,17 +27,17 @@
 /// error of x * x is fma(x, x, -x * x), which must not underflow: small x are multiplied by 2^600 before. Sums
 /// of a tile become 64-bit integers. Each thread adds up its own until the window moves or the kernel ends; then the
 /// warp adds them up, in digits of 40 bits: each lane has two of a long accumulator's (exact/partial.h), or three. A
-/// tile that is wider than any window goes to bins in shared memory, element by element: floats to doubles of their
-/// lane, others in pieces to integers of their warp.
+/// tile that is wider than any window goes to bins in shared memory, element by element: floats and doubles to doubles
+/// of their lane; squares, and doubles over more than some 200 exponents, in pieces to integers of their warp. Sums of
+/// one tile a block have no bins: they cut such a tile into slices of its exponents, in registers.
 ///
-/// If all warps of a block have the same window, and none has flushed, their integers are added up first. A sum that
-/// one block rounds, with one tile a warp, then takes one conversion; partial sums, squares and several blocks make
-/// digits once. Moments, squares of doubles and large inputs make digits warp by warp. Large inputs are read by
-/// dynamic scheduling (tuned/reading.h).
+/// If no warp of a block has flushed, their integers become the block's digits together. If they also have the same
+/// window, a sum that one block rounds takes one conversion. Moments, squares of doubles and large inputs make digits
+/// warp by warp. Large inputs are read by dynamic scheduling (tuned/reading.h).
 ///
-/// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^148. A block with others
-/// adds those to the long accumulator in the workspace, passes a fence, and counts itself in the last word. Of moments
-/// two warps finish side by side, one for each sum, in words of their own.
+/// The finish is tuned/finish.h's: packed atomics, here on eight of the digits, 2^-160 to 2^144. A block with others
+/// adds rows of eight to words of their own and counts those in the last word (finish.h). Of moments two warps finish
+/// side by side, one for each sum, in words of their own.
 
 #include <cstddef>
 #include <cstdint>

@@ -106,8 +106,8 @@ struct ExactResult {
   }
 
   /// The same of a float or double, where lanes `first` to `last` have digits base + first to base + last, of 52 bits,
-  /// the highest of 40, all others are zero and the sum has another element than -0. False: the result is a subnormal
-  /// float, or nearly; nothing was stored.
+  /// the highest of 40, all others are zero and the sum has another element than -0. False: the result is near the
+  /// subnormal numbers or among them; nothing was stored.
   __device__ bool store_row(std::int64_t digit, int base, unsigned first, unsigned last) const {
     const unsigned lane = threadIdx.x % 32;
     digit = carried(digit, last);
@@ -131,7 +131,7 @@ struct ExactResult {
     const auto whole = static_cast<std::int64_t>(static_cast<std::uint64_t>(upper) << room | low >> (64 - room));
     const bool more = low << room != 0 || (below & ((1u << (top - 2)) - 1)) != 0;
     const int unit = exact::lowest + exact::digit_bits * (base + top - 2) + 64 - room;
-    if (single && whole != 0 && unit + 61 < -126) return false;
+    if (whole != 0 && unit + 61 < (single ? -126 : -960)) return false;  // or 2^unit would be subnormal
     if (lane == 0) store_whole(whole, more, unit, Added::others);
     return true;
   }
@@ -163,156 +163,57 @@ struct ExactResult {
   }
 };
 
-/// How the blocks of an exact sum combine theirs, in the words that PackedSum has (tuned/finish.h), with digits of 40
-/// bits. The lanes of the packed digits update one word each:
+/// How the blocks of an exact sum combine theirs. Each word has a digit of 40 bits and a count, as those of PackedSum
+/// (tuned/finish.h). Eight lanes update the eight words of home, which are for sums around 1:
 ///
-///   word 0 to 6   | sum of the digits, signed: 52 bits                | how many blocks: 12 bits |
-///   word 7        | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
+///   word 0 to 6   | sum of the digits, signed: 52 bits                       | how many blocks: 12 bits |
+///   word 7        | sum of the digits, signed: 37 bits | far rows: 15        | how many blocks: 12      |
+///
+/// Other sums go to far words. There is one for each digit of the long accumulator, with as many bits as home's word 0.
+/// A far row is eight neighbouring words, which a block updates together. A block with far rows adds nothing but counts
+/// to home. Nothing orders its updates, so there is no fence: whoever completes home knows how many far rows there
+/// were. If each block had the same one, as with data of one magnitude, the last block's update returns its complete
+/// words. Else that block reads all far words until their counts add up.
 class ExactFinish {
-  static constexpr unsigned packed = 8;
-  /// In word 7: a block of which something did not fit, and the count of such blocks.
-  static constexpr std::uint64_t one_block_outside = one_block << count_bits,
-                                 any_block_outside = all_blocks << count_bits;
-  /// Of the highest packed digit of a block: 2047 of them have 39 bits.
-  static constexpr std::int64_t most_of_last = std::int64_t{1} << 28;
-  /// Where the packed digits are, among a warp's: in digit[row] of lanes first to last. Behind the digits the long
-  /// accumulator counts infinities, NaN, and blocks with nothing but -0.
+  static constexpr unsigned row_words = 8, first_lane = 8, last_lane = first_lane + row_words - 1;
+  /// In home's last word: one far row, and the count of them. Blocks have up to twelve each.
+  static constexpr unsigned far_row_bits = 15;
+  static constexpr std::uint64_t one_far_row = one_block << count_bits;
+  /// What a block may add to home's last digit: 2047 of them have 35 bits.
+  static constexpr std::int64_t most_of_last = std::int64_t{1} << 24;
+  /// No row of a block's own.
+  static constexpr unsigned none = ~0u;
+  /// Places among a warp's digits, of which lane l has l, l + 32, ... Home is where digits 2^-160 to 2^160 are. Behind
+  /// the digits the far words count blocks with infinities, NaN, and nothing but -0.
   template <int per_lane>
   struct At {
-    static constexpr int all = 50 - LaneDigits<per_lane>::base, row = all / 32;
-    static constexpr unsigned first = all % 32, last = first + packed - 1, special_words = LaneDigits<per_lane>::count,
-                              only_zeros_word = special_words + 3;
-    static_assert(last < 32 && only_zeros_word < 32 * per_lane, "in one row, and read by a warp");
+    static constexpr unsigned count = LaneDigits<per_lane>::count, home = 50 - LaneDigits<per_lane>::base,
+                              special_words = (count + 3) & ~3u, only_zeros_word = special_words + 3,
+                              last_row = special_words - row_words;
+    static_assert(special_words >= 32 * (per_lane - 1) && only_zeros_word < 32 * per_lane, "specials are in one row");
   };
   static constexpr unsigned words_of_sum = 32 * 2, words_of_squares = 32 * 3;
-  static_assert(words_of_sum + words_of_squares <= 2 * far_words && 2 * packed <= claims_word,
+  static_assert(words_of_sum + words_of_squares <= 2 * far_words && 2 * row_words <= claims_word,
                 "they lie where those of tuned::sum and tuned::moments are");
 
  public:
   static constexpr unsigned most_blocks = 2047;
+  static_assert(most_blocks * (words_of_squares / row_words) < 1u << far_row_bits);
 
   std::uint64_t* workspace;
   ExactResult result;
   bool is_empty;  ///< there are no elements
 
-  /// By every thread of a single block, instead of end(), whose warps have added one tile each: whether they did so in
-  /// the same window. Then the sum is a whole number of the window's units, and is rounded and stored; else nothing has
-  /// happened.
-  template <unsigned warps, class Warp>
-  __device__ bool has_rounded(const Warp& warp, bool was_added) const {
-    constexpr int parts = Warp::parts;
-    static_assert(parts <= 2 && warps <= 8, "the sum of the warps' sums has 63 bits, and 128 with the second part's");
-    Window of;
-    if (!is_in_one_window<warps>(warp, was_added, of)) return false;
-    if (threadIdx.x != 0) return true;
-    const Added added = is_empty ? Added::nothing : of.others ? Added::others : Added::negative_zeros;
-    const int unit = Warp::unit_of(parts - 1, of.top);
-    const std::int64_t first = sum_of_few<warps>(of, 0);
-    if constexpr (parts == 1) {
-      result.store_whole(first, false, unit, added);
-    } else {
-      // As many bits of both parts as there is room for.
-      constexpr int apart = Warp::unit_of(0, 0) - Warp::unit_of(1, 0);
-      const std::int64_t second = sum_of_few<warps>(of, 1), high = first + (second >> apart),
-                         low = second & ((std::int64_t{1} << apart) - 1);
-      const int room = __clzll(high < 0 ? ~high : high) - 1, taken = room < apart ? room : apart;
-      const std::int64_t whole = high * (std::int64_t{1} << taken) + (low >> (apart - taken)),
-                         more = low & ((std::int64_t{1} << (apart - taken)) - 1);
-      result.store_whole(whole, more != 0, unit + (apart - taken), added);
-    }
-    return true;
-  }
-
-  /// By every thread of a block, instead of end(): whether all that its warps have added is whole numbers of the same
-  /// window's units, in the range of the packed digits. If so, it is added to the other blocks'. If not, nothing has
-  /// happened.
-  template <unsigned warps, class Warp>
-  __device__ bool has_combined(const Warp& warp, bool is_whole) const {
-    constexpr int parts = Warp::parts, per_lane = Warp::per_lane;
-    using A = At<per_lane>;
-    constexpr int lowest = LaneDigits<per_lane>::lowest + 32 * exact::digit_bits * A::row;
-    Window of;
-    if (!is_in_one_window<warps>(warp, is_whole, of)) return false;
-    if (!of.others || Warp::unit_of(parts - 1, of.top) < lowest + exact::digit_bits * static_cast<int>(A::first) ||
-        Warp::unit_of(0, of.top) >= lowest + exact::digit_bits * (static_cast<int>(A::last) - 2))
-      return false;
-    if (threadIdx.x >= 32) return true;
-    std::int64_t digit = 0;
-#pragma unroll
-    for (int p = 0; p < parts; ++p) {
-      const int place = Warp::unit_of(p, of.top) - lowest, i = static_cast<int>(threadIdx.x);
-      if (of.few) {
-        digit += digit_of(sum_of_few<warps>(of, static_cast<unsigned>(p)), place, i);
-      } else {
-        const TwoWords sum = sum_of_many<warps>(of, static_cast<unsigned>(p));
-        digit += digit_of(sum.low, place, i) + digit_of(sum.above, place + exact::digit_bits, i);
-      }
-    }
-    if constexpr (parts > 1) digit = carried(digit, A::last);
-    combine<0, per_lane>(digit, true);
-    return true;
-  }
-
-  /// By every thread of the block. `of`: 1 for the second result.
-  template <unsigned of, unsigned warps, class Warp>
-  __device__ void end(Warp& warp) const {
-    constexpr int per_lane = Warp::per_lane;
-    using A = At<per_lane>;
-    __shared__ __align__(16) std::int64_t sums[warps * packed];
-    __shared__ __align__(16) unsigned marks[warps];
-    const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32;
-    const bool is_packed = lane >= A::first && lane <= A::last;
-    warp.end();
-    bool outside = warp.specials() != 0;
-#pragma unroll
-    for (int k = 0; k < per_lane; ++k) outside = outside || (warp.digit[k] != 0 && !(k == A::row && is_packed));
-    const bool any_outside = __any_sync(whole_warp, outside) != 0,
-               any_other = __any_sync(whole_warp, warp.has_other()) != 0;
-    if (any_outside) {
-#pragma unroll
-      for (unsigned k = 0; k < per_lane; ++k)
-        if (!(k == A::row && is_packed)) add_outside<of>(lane + 32 * k, warp.digit[k]);
-      for (unsigned k = 0; k < 3; ++k)
-        if ((warp.specials() >> k & 1) != 0) add_outside<of>(A::special_words + k, 1);
-    }
-    if (is_packed) sums[number * packed + (lane - A::first)] = warp.digit[A::row];
-    if (lane == 0) marks[number] = any_outside + 2u * any_other;
-    __syncthreads();  // every warp's digits are stored before one warp reads them
-    if (number != of) return;
-
-    std::int64_t digit = 0;
-    unsigned mark = 0;
-    for (unsigned w = 0; w < warps; ++w) {
-      if (is_packed) digit += sums[w * packed + (lane - A::first)];
-      mark |= marks[w];
-    }
-    digit = carried(digit, A::last);
-    bool fits = (mark & 1) == 0;
-    if (__any_sync(whole_warp, lane == A::last && (digit >= most_of_last || digit <= -most_of_last)) != 0) {
-      if (lane == A::last) {
-        add_outside<of>(A::last + 32 * A::row, digit);
-        digit = 0;
-      }
-      fits = false;
-    }
-    if ((mark & 2) == 0) {
-      if (lane == A::last) add_outside<of>(A::only_zeros_word, 1);
-      fits = false;
-    }
-    combine<of, per_lane>(digit, fits);
-  }
-
- private:
-  /// A window that all warps of a block have added in.
-  struct Window {
-    int top;
-    bool others;                  ///< whether there was another element than -0
-    bool few;                     ///< whether the sum of a part has 63 bits
-    std::int64_t* sums; ///< of the warps, part by part: 63 bits each
+  /// What the warps of a block have added, as whole numbers of their windows' units.
+  struct Warps {
+    const std::int64_t* sums;  ///< part by part: 63 bits each
+    const unsigned* marks;     ///< their windows' tops, above a bit
+    unsigned least, most;      ///< of the tops; zeros are whole numbers of any unit, and have none
+    bool are_whole, others;    ///< whether this is all that they have added; whether there was another element than -0
   };
-  /// By every thread: whether all warps are whole, and in the same window.
+  /// By every thread of the block.
   template <unsigned warps, class Warp>
-  __device__ bool is_in_one_window(const Warp& warp, bool is_whole, Window& of) const {
+  __device__ Warps warps_of(const Warp& warp, bool is_whole) const {
     constexpr unsigned parts = Warp::parts;
     __shared__ __align__(16) std::int64_t sums[warps * parts];
     __shared__ __align__(16) unsigned marks[warps];
@@ -325,110 +226,285 @@ class ExactFinish {
       is_zero = is_zero && sum == 0;
       if (lane == 0) sums[p * warps + number] = sum;
     }
-    // Zeros are whole numbers of any unit.
     const unsigned window = !is_whole ? ~0u : is_zero ? 0 : static_cast<unsigned>(warp.top());
-    if (lane == 0) marks[number] = window << 2 | 2u * unsigned{!warp.has_few_tiles()} | unsigned{has_other};
+    if (lane == 0) marks[number] = window << 1 | unsigned{has_other};
     __syncthreads();  // every warp's sums and mark are stored before another reads them
-    const unsigned mark = marks[lane % warps], most = ~least_in_warp(~(mark >> 2));
-    if (__any_sync(whole_warp, mark >> 2 != 0 && mark >> 2 != most) != 0 || most == ~0u >> 2) return false;
+    const unsigned mark = marks[lane % warps], top = mark >> 1;
+    Warps of{sums, marks, least_in_warp(top - 1) + 1, ~least_in_warp(~top), false, false};  // no top is the largest
+    of.are_whole = of.most != ~0u >> 1;
     of.others = __any_sync(whole_warp, (mark & 1) != 0) != 0;
-    of.few = __any_sync(whole_warp, (mark & 2) != 0) == 0;
-    of.top = most == 0 ? Warp::first_top : static_cast<int>(most);  // of zeros any, but the same for all warps
-    of.sums = sums;
+    if (of.most == 0) of.least = of.most = Warp::first_top;  // of zeros any, but the same for all warps
+    return of;
+  }
+
+  /// By every thread of a single block whose warps have added one tile each: whether they did so in the same window.
+  /// Then the sum is a whole number of the window's units, and is rounded and stored; else nothing has happened.
+  template <unsigned warps, class Warp>
+  __device__ bool has_rounded(const Warps& of) const {
+    constexpr int parts = Warp::parts;
+    static_assert(parts <= 2 && warps <= 8, "the sum of the warps' sums has 63 bits, and 128 with the second part's");
+    if (of.least != of.most) return false;
+    if (threadIdx.x != 0) return true;
+    const Added added = is_empty ? Added::nothing : of.others ? Added::others : Added::negative_zeros;
+    const int unit = Warp::unit_of(parts - 1, static_cast<int>(of.most));
+    const auto sum_of = [&](unsigned part) {
+      std::int64_t sum = 0;
+      for (unsigned w = 0; w < warps; ++w) sum += of.sums[part * warps + w];
+      return sum;
+    };
+    const std::int64_t first = sum_of(0);
+    if constexpr (parts == 1) {
+      result.store_whole(first, false, unit, added);
+    } else {
+      // As many bits of both parts as there is room for.
+      constexpr int apart = Warp::unit_of(0, 0) - Warp::unit_of(1, 0);
+      const std::int64_t second = sum_of(1), high = first + (second >> apart),
+                         low = second & ((std::int64_t{1} << apart) - 1);
+      const int room = __clzll(high < 0 ? ~high : high) - 1, taken = room < apart ? room : apart;
+      const std::int64_t whole = high * (std::int64_t{1} << taken) + (low >> (apart - taken)),
+                         more = low & ((std::int64_t{1} << (apart - taken)) - 1);
+      result.store_whole(whole, more != 0, unit + (apart - taken), added);
+    }
     return true;
   }
-  template <unsigned warps>
-  static __device__ std::int64_t sum_of_few(const Window& of, unsigned part) {
-    std::int64_t sum = 0;
-    for (unsigned w = 0; w < warps; ++w) sum += of.sums[part * warps + w];
-    return sum;
-  }
-  /// As 40 bits and what is above them.
-  struct TwoWords {
-    std::int64_t low, above;
-  };
-  template <unsigned warps>
-  static __device__ TwoWords sum_of_many(const Window& of, unsigned part) {
-    TwoWords sum{0, 0};
-    for (unsigned w = 0; w < warps; ++w) {
-      const std::int64_t own = of.sums[part * warps + w];
-      sum.low += own & exact::digit_mask;
-      sum.above += own >> exact::digit_bits;
+
+  /// By every thread of a block, instead of end(): whether what its warps have added fits into one row of digits. If
+  /// so, it is added to the other blocks'. If not, nothing has happened.
+  template <unsigned warps, class Warp>
+  __device__ bool has_combined(const Warps& of) const {
+    constexpr unsigned parts = Warp::parts;
+    constexpr int per_lane = Warp::per_lane;
+    using A = At<per_lane>;
+    if (!of.others) return false;
+    // A sum's digits are that of its unit and two more, and the last takes no more than carries from several sums.
+    const auto digit_at = [](int unit) {
+      return static_cast<unsigned>(unit - LaneDigits<per_lane>::lowest) / exact::digit_bits;
+    };
+    const unsigned from = digit_at(Warp::unit_of(parts - 1, static_cast<int>(of.least))),
+                   last = digit_at(Warp::unit_of(0, static_cast<int>(of.most))) + 2;
+    const unsigned base = from >= A::home && last < A::home + row_words - 1 ? A::home : row_at<A>(from);
+    if (last >= base + row_words) return false;
+    if (threadIdx.x >= 32) return true;
+    // Each quarter of the warp has the digits of every fourth warp.
+    const unsigned lane = threadIdx.x;
+    const int lowest = LaneDigits<per_lane>::lowest + exact::digit_bits * static_cast<int>(base);
+    std::int64_t digit = 0;
+    constexpr unsigned quarters = 32 / row_words;
+    static_assert(warps % quarters == 0);
+#pragma unroll
+    for (unsigned turn = 0; turn < warps; turn += quarters) {
+      const unsigned w = turn + lane / row_words;
+#pragma unroll
+      for (unsigned p = 0; p < parts; ++p)
+        digit += digit_of(of.sums[p * warps + w],
+                          Warp::unit_of(static_cast<int>(p), static_cast<int>(of.marks[w] >> 1)) - lowest,
+                          static_cast<int>(lane % row_words));
     }
-    return {sum.low & exact::digit_mask, sum.above + (sum.low >> exact::digit_bits)};
+    digit += __shfl_xor_sync(whole_warp, digit, 8);
+    digit += __shfl_xor_sync(whole_warp, digit, 16);
+    combine<0, per_lane>(carried(is_in_row(lane) ? digit : 0, last_lane), base, base != A::home);
+    return true;
+  }
+  /// The same where it is rare, kept apart as add_tiles_apart() is.
+  template <unsigned warps, class Warp>
+  static __device__ __noinline__ bool has_combined_apart(const ExactFinish finish, const Warps of) {
+    return finish.has_combined<warps, Warp>(of);
+  }
+
+  /// By every thread of the block. `of`: 1 for the second result.
+  template <unsigned of, unsigned warps, class Warp>
+  __device__ void end(Warp& warp) const {
+    constexpr int per_lane = Warp::per_lane;
+    using A = At<per_lane>;
+    __shared__ __align__(16) std::int64_t sums[warps * per_lane * 32];
+    __shared__ __align__(16) unsigned others[warps];
+    const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32, behind = lane + 32 * (per_lane - 1);
+    warp.end();
+    unsigned specials = 0;
+#pragma unroll
+    for (unsigned k = 0; k < 3; ++k)
+      specials |= unsigned{__any_sync(whole_warp, (warp.specials() >> k & 1) != 0) != 0} << k;
+    if (behind >= A::special_words) warp.digit[per_lane - 1] = specials >> (behind - A::special_words) & 1;
+    const bool any_other = __any_sync(whole_warp, warp.has_other()) != 0;
+#pragma unroll
+    for (unsigned k = 0; k < per_lane; ++k) sums[(number * per_lane + k) * 32 + lane] = warp.digit[k];
+    if (lane == 0) others[number] = any_other;
+    __syncthreads();  // every warp's digits are stored before one warp reads them
+    if (number != of) return;
+
+    std::int64_t digit[per_lane] = {};
+    unsigned other = 0;
+    for (unsigned w = 0; w < warps; ++w) {
+#pragma unroll
+      for (unsigned k = 0; k < per_lane; ++k) digit[k] += sums[(w * per_lane + k) * 32 + lane];
+      other |= others[w];
+    }
+    carry_digits(digit);
+    if (behind == A::only_zeros_word) digit[per_lane - 1] = other == 0;
+    send<of, per_lane>(digit);
+  }
+
+ private:
+  static __device__ bool is_in_row(unsigned lane) { return lane >= first_lane && lane <= last_lane; }
+  /// The row for digits from `from` on. Even, so that blocks whose digits start alike mostly have the same.
+  template <class A>
+  static __device__ unsigned row_at(unsigned from) {
+    const unsigned even = from & ~1u;
+    return even < A::last_row ? even : A::last_row;
   }
 
   template <unsigned of>
-  __device__ std::uint64_t* outside_words() const {
+  __device__ std::uint64_t* far_words_of() const {
     return workspace + (far_word + of * words_of_sum);
   }
   template <unsigned of>
-  __device__ void add_outside(unsigned word, std::int64_t value) const {
-    if (value != 0) device::atomicAdd(outside_words<of>() + word, static_cast<std::uint64_t>(value));
+  __device__ ExactResult result_of() const {
+    return of == 0 ? result : result.second();
   }
 
-  /// By one warp, with the block's packed digits.
+  /// By one warp, with all of the block's digits, and what lies behind them.
   template <unsigned of, int per_lane>
-  __device__ void combine(std::int64_t digit, bool fits) const {
+  __device__ void send(const std::int64_t (&digit)[per_lane]) const {
     using A = At<per_lane>;
     const unsigned lane = threadIdx.x % 32;
-    const ExactResult to = of == 0 ? result : result.second();
-    std::int64_t sum = digit;
-    bool all_fit = fits;
-    if (gridDim.x > 1) {
-      const bool has_word = lane >= A::first && lane <= A::last;
-      const unsigned counts = lane == A::last ? 2 * count_bits : count_bits;
-      const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
-      std::uint64_t* const words = workspace + of * packed;
-      std::uint64_t word = (static_cast<std::uint64_t>(digit) << counts) + one_block;
-      if (lane == A::last && !fits) word += one_block_outside;
-      // Whoever sees the last lane's update below sees those of the long accumulator: its own, and the other warps',
-      // which the block's barrier has brought here.
-      if (!fits) __threadfence();
-      if (has_word) word += device::atomicAdd(words + (lane - A::first), word);
-      const unsigned are_complete = __ballot_sync(whole_warp, has_word && complete(word));
-      if ((are_complete >> A::last & 1) == 0) return;
-      while (has_word && !complete(word)) word = load_relaxed(words + (lane - A::first));
-      sum = has_word ? static_cast<std::int64_t>(word) >> counts : 0;
-      all_fit = __any_sync(whole_warp, lane == A::last && (word & any_block_outside) != 0) == 0;
-      if (has_word) store_relaxed(words + (lane - A::first), std::uint64_t{0});
-    }
-    constexpr int base = LaneDigits<per_lane>::base + 32 * A::row;
-    if (all_fit && !to.partial && to.store_row(sum, base, A::first, A::last)) return;
-    combine_apart<of, per_lane>(*this, sum, all_fit);
-  }
-  /// What is rare of it, kept apart as add_tiles_apart() is.
-  template <unsigned of, int per_lane>
-  static __device__ __noinline__ void combine_apart(const ExactFinish finish, std::int64_t sum, bool all_fit) {
-    using A = At<per_lane>;
-    const unsigned lane = threadIdx.x % 32;
-    const ExactResult to = of == 0 ? finish.result : finish.result.second();
-    std::int64_t digits[per_lane] = {};
-    digits[A::row] = sum;
-    if (all_fit) return to.store(digits, Added::others, 0);
-
-    __threadfence();
-    __syncwarp();  // all lanes' fences come before any lane's reads
-    std::int64_t more[per_lane];
+    unsigned from = 32 * per_lane, to = 0;
+    bool is_small = true;
 #pragma unroll
     for (unsigned k = 0; k < per_lane; ++k) {
-      const std::uint64_t outside = finish.outside_words<of>()[lane + 32 * k];
-      more[k] = static_cast<std::int64_t>(outside);
-      if (outside != 0) finish.outside_words<of>()[lane + 32 * k] = 0;
+      const unsigned filled = __ballot_sync(whole_warp, digit[k] != 0);
+      if (filled != 0) {
+        const unsigned first = 32 * k + static_cast<unsigned>(__ffs(static_cast<int>(filled))) - 1;
+        from = first < from ? first : from;
+        to = 32 * (k + 1) - static_cast<unsigned>(__clz(static_cast<int>(filled)));
+      }
+      if (lane + 32 * k == A::home + row_words - 1) is_small = digit[k] < most_of_last && digit[k] > -most_of_last;
     }
-    // Words behind the digits are all in the last row.
+    const bool is_home = from >= A::home && to <= A::home + row_words && __all_sync(whole_warp, is_small) != 0;
+    const unsigned base = is_home ? A::home : row_at<A>(from);
+    // Of a far row the last word takes nothing but carries.
+    if (is_home || to < base + row_words) {
+      const unsigned own = base + lane - first_lane;
+      std::int64_t in_row = 0;
+#pragma unroll
+      for (unsigned k = 0; k < per_lane; ++k) {
+        const std::int64_t there = __shfl_sync(whole_warp, digit[k], static_cast<int>(own % 32));
+        if (own / 32 == k) in_row = there;
+      }
+      return combine<of, per_lane>(is_in_row(lane) ? in_row : 0, base, !is_home);
+    }
+    if (gridDim.x == 1) return store<of, per_lane>(digit);
+    unsigned rows = 0;
+#pragma unroll
+    for (unsigned k = 0; k < per_lane; ++k) {
+      const unsigned filled = __ballot_sync(whole_warp, digit[k] != 0);
+      const bool is_filled = (filled >> (lane & ~(row_words - 1)) & 0xff) != 0;
+      if (is_filled)
+        device::atomicAdd(far_words_of<of>() + lane + 32 * k,
+                          (static_cast<std::uint64_t>(digit[k]) << count_bits) + one_block);
+      rows += static_cast<unsigned>(__popc(__ballot_sync(whole_warp, is_filled))) / row_words;
+    }
+    combine<of, per_lane>(0, none, rows);
+  }
+
+  /// By one warp, whose lanes 8 to 15 have the block's digits `base` to base + 7. `far_rows`: how many the block
+  /// updates; not home's. base = none: it has done so.
+  template <unsigned of, int per_lane>
+  __device__ void combine(std::int64_t digit, unsigned base, unsigned far_rows) const {
+    const unsigned lane = threadIdx.x % 32;
+    if (gridDim.x > 1) {
+      const bool in_row = is_in_row(lane), counts_at_home = far_rows != 0 && is_in_row(lane - row_words),
+                 has_word = (in_row && base != none) || counts_at_home;
+      const unsigned decides = far_rows != 0 ? last_lane + row_words : last_lane,
+                     bits = far_rows == 0 && lane == last_lane ? count_bits + far_row_bits : count_bits;
+      const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
+      std::uint64_t* const place = (far_rows != 0 && in_row ? far_words_of<of>() + base : workspace + of * row_words) +
+                                   lane % row_words;
+      std::uint64_t word = (static_cast<std::uint64_t>(digit) << bits) + one_block;
+      if (lane == decides) word += far_rows * one_far_row;
+      if (has_word) word += device::atomicAdd(place, word);
+      const unsigned have_words = __ballot_sync(whole_warp, has_word),
+                     are_complete = __ballot_sync(whole_warp, has_word && complete(word));
+      if ((are_complete >> decides & 1) == 0) return;
+      const unsigned rows = far_rows_of(__shfl_sync(whole_warp, word, static_cast<int>(decides)));
+      if (rows == 0) {
+        while (has_word && !complete(word)) word = load_relaxed(place);
+      } else if (rows != gridDim.x || far_rows != 1 || base == none || are_complete != have_words) {
+        return gather_apart<of, per_lane>(*this);
+      }
+      digit = in_row ? static_cast<std::int64_t>(word) >> bits : 0;
+      if (has_word) store_relaxed(place, std::uint64_t{0});
+    }
+    const ExactResult to = result_of<of>();
+    if (!to.partial && to.store_row(digit, LaneDigits<per_lane>::base + static_cast<int>(base - first_lane), first_lane,
+                                    last_lane))
+      return;
+    store_row_apart<of, per_lane>(*this, digit, base);
+  }
+  static __device__ unsigned far_rows_of(std::uint64_t word) {
+    return static_cast<unsigned>(word >> count_bits) & ((1u << far_row_bits) - 1);
+  }
+
+  /// What is rare of it, kept apart as add_tiles_apart() is.
+  template <unsigned of, int per_lane>
+  static __device__ __noinline__ void store_row_apart(const ExactFinish finish, std::int64_t digit, unsigned base) {
+    std::int64_t digits[per_lane];
+#pragma unroll
+    for (unsigned k = 0; k < per_lane; ++k) {
+      const unsigned in_row = threadIdx.x % 32 + 32 * k - base;
+      const std::int64_t there = __shfl_sync(whole_warp, digit, static_cast<int>((first_lane + in_row) % 32));
+      digits[k] = in_row < row_words ? there : 0;
+    }
+    finish.result_of<of>().store(digits, Added::others, 0);
+  }
+  /// By one warp of the block that completes home: reads all words, when all updates have arrived.
+  template <unsigned of, int per_lane>
+  static __device__ __noinline__ void gather_apart(const ExactFinish finish) {
+    using A = At<per_lane>;
+    const unsigned lane = threadIdx.x % 32;
+    std::uint64_t* const at_home = finish.workspace + of * row_words + lane;
+    std::uint64_t home = 0, far[per_lane];
+    for (bool is_complete = false; !is_complete;) {
+      if (lane < row_words) home = load_relaxed(at_home);
+      unsigned updates = 0;
+#pragma unroll
+      for (unsigned k = 0; k < per_lane; ++k) {
+        far[k] = load_relaxed(finish.far_words_of<of>() + lane + 32 * k);
+        updates += static_cast<unsigned>(far[k] & all_blocks);
+      }
+      const unsigned rows = far_rows_of(__shfl_sync(whole_warp, home, row_words - 1));
+      is_complete = added_in_warp(updates) == row_words * rows &&
+                    __all_sync(whole_warp, lane >= row_words || (home & all_blocks) == gridDim.x) != 0;
+    }
+    if (lane < row_words) store_relaxed(at_home, std::uint64_t{0});
+    const std::int64_t of_home = static_cast<std::int64_t>(home) >>
+                                 (lane == row_words - 1 ? count_bits + far_row_bits : count_bits);
+    std::int64_t digits[per_lane];
+#pragma unroll
+    for (unsigned k = 0; k < per_lane; ++k) {
+      if (far[k] != 0) store_relaxed(finish.far_words_of<of>() + lane + 32 * k, std::uint64_t{0});
+      const unsigned in_row = lane + 32 * k - A::home;
+      const std::int64_t there = __shfl_sync(whole_warp, of_home, static_cast<int>(in_row % 32));
+      digits[k] = (static_cast<std::int64_t>(far[k]) >> count_bits) + (in_row < row_words ? there : 0);
+    }
+    finish.store<of, per_lane>(digits);
+  }
+
+  /// By one warp, with the digits of all blocks, and what lies behind them.
+  template <unsigned of, int per_lane>
+  __device__ void store(const std::int64_t (&digit)[per_lane]) const {
+    using A = At<per_lane>;
     const auto behind = [&](unsigned i) {
-      return __shfl_sync(whole_warp, more[per_lane - 1], static_cast<int>(i % 32));
+      return __shfl_sync(whole_warp, digit[per_lane - 1], static_cast<int>(i % 32));
     };
     unsigned specials = 0;
-    for (unsigned k = 0; k < 3; ++k) specials |= static_cast<unsigned>(behind(A::special_words + k) != 0) << k;
+    for (unsigned k = 0; k < 3; ++k) specials |= unsigned{behind(A::special_words + k) != 0} << k;
     const Added added = behind(A::only_zeros_word) != gridDim.x ? Added::others
-                        : finish.is_empty                       ? Added::nothing
+                        : is_empty                              ? Added::nothing
                                                                 : Added::negative_zeros;
+    std::int64_t digits[per_lane];
 #pragma unroll
-    for (unsigned k = 0; k < per_lane; ++k)
-      if (lane + 32 * k < LaneDigits<per_lane>::count) digits[k] += more[k];
-    to.store(digits, added, specials);
+    for (unsigned k = 0; k < per_lane; ++k) digits[k] = threadIdx.x % 32 + 32 * k < A::count ? digit[k] : 0;
+    result_of<of>().store(digits, added, specials);
   }
 };
 

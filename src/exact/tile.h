@@ -178,13 +178,15 @@ __device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
       first.add(v);
       second.add(v);
     });
-    finish.template end<0, warps>(first);
-    finish.template end<1, warps>(second);
+    finish.end<0, warps>(first);
+    finish.end<1, warps>(second);
   } else {
     each([&](const uint4 (&v)[vectors]) { first.add(v); });
-    if constexpr (read == ExactRead::in_turn && roomy && First::parts <= 2)  // else the kernel has tried
-      if (finish.template has_combined<warps>(first, first.is_whole())) return;
-    finish.template end<0, warps>(first);
+    if constexpr (read == ExactRead::in_turn && roomy && First::parts <= 2) {  // else the kernel has tried
+      const ExactFinish::Warps of = finish.warps_of<warps>(first, first.is_whole());
+      if (of.are_whole && finish.has_combined<warps, First>(of)) return;
+    }
+    finish.end<0, warps>(first);
   }
 }
 /// The same, kept apart: code that a kernel rarely runs. What it does run then lies together, and cold instructions are
@@ -206,10 +208,12 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
     uint4 v[vectors];
     if (ExactTiles<vectors>::fill(in, v)) {
       Warp warp(static_cast<typename Warp::Bin*>(nullptr));
-      const bool was_added = warp.add_only(v);
-      if (read == ExactRead::alone ? finish.has_rounded<warps>(warp, was_added)
-                                   : finish.has_combined<warps>(warp, was_added))
-        return;
+      const ExactFinish::Warps of = finish.warps_of<warps>(warp, warp.add_only(v));
+      if (of.are_whole) {
+        if (read == ExactRead::at_once ? finish.has_combined<warps, Warp>(of) : finish.has_rounded<warps, Warp>(of))
+          return;
+        if (read == ExactRead::alone && finish.has_combined_apart<warps, Warp>(finish, of)) return;
+      }
     }
     add_tiles_apart<In, Operation, vectors>(in, finish);
   } else {

@@ -93,7 +93,7 @@ __device__ uint4 negative_zeros() {
 }
 
 /// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time. `roomy`: with 4 KiB of shared
-/// memory for wide floats.
+/// memory for wide tiles of floats and doubles, which else take more instructions.
 template <class In, class Operation, int vectors, bool roomy = true>
 class ExactWarp {
   using E = ElementBits<In>;
@@ -125,18 +125,21 @@ class ExactWarp {
   static constexpr int raised = squared && is_double ? 600 : 0, raised_below = 800;
   /// Tiles whose sums, of at most 2^53 units each, a thread adds up, so that the warp's sum has 63 bits.
   static constexpr unsigned most_tiles = 32;
-  /// How far the window reaches beyond the first tile's largest element, at most. Tops are multiples of 4 where that is
-  /// possible, so that warps with alike tiles have the same.
-  static constexpr int spare = 6;
+  /// Tops are multiples of this where that is possible, so that warps with alike tiles have the same.
+  static constexpr int grain = window >= 40 ? 16 : 4;
+  /// How far the window reaches beyond the first tile's largest element, at most.
+  static constexpr int spare = grain + 2;
 
  public:
   static constexpr int per_lane = squared && is_double ? 3 : 2;
   using Lane = LaneDigits<per_lane>;
-  /// What wide tiles are added to, of one warp.
-  static constexpr bool bins_of_lanes = roomy && !squared && !is_double && !fits_always;
+  /// How wide tiles are added: to bins of each lane, to bins of the warp (also what no lane's bins hold), or in slices.
+  static constexpr bool bins_of_lanes = roomy && !squared && !fits_always, in_slices = !roomy && !squared,
+                        bins_of_warp = squared || (is_double && roomy);
   using Bin = std::conditional_t<bins_of_lanes, double, int>;
-  static constexpr unsigned bin_bits = 20, lane_bins = 16,
-                            bins = fits_always ? 1 : bins_of_lanes ? 32 * lane_bins : 2 * Lane::count;
+  static constexpr unsigned bin_bits = 20, lane_bins = 16, warp_bins = 2 * Lane::count,
+                            bins = bins_of_lanes ? 32 * lane_bins : bins_of_warp ? warp_bins : 1;
+  static_assert(bins * sizeof(Bin) >= warp_bins * sizeof(int) || !bins_of_warp, "lanes' bins have room for the warp's");
   /// Squares of -0 are +0.
   static constexpr bool has_negative_zeros = !squared;
   /// The first window's top, for numbers of about 1: where it fits, the first tile need not ask for its own.
@@ -179,9 +182,6 @@ class ExactWarp {
     for (int k = 0; k < per_lane; ++k) apart = apart || digit[k] != 0;
     return __any_sync(whole_warp, apart) == 0 && wide_tiles_ == 0;
   }
-  /// Whether eight warps' sums of a part together have 63 bits.
-  __device__ bool has_few_tiles() const { return tiles_ <= 3; }
-
   /// Part p of the sums counts in units of 2^unit. All terms, raised, are below 2^top.
   static constexpr __device__ int unit_of(int p, int top, int raised_by = 0) {
     const int of_terms = power * (top - E::bias + raised_by);
@@ -318,16 +318,22 @@ class ExactWarp {
   __device__ int unit(int p) const { return unit_of(p, top_, is_raised() ? raised : 0); }
   __device__ bool is_raised() const { return raised > 0 && top_ < raised_below + spare + 1; }
 
+  /// The exponents' fields of a warp's largest and smallest elements, but for zeros.
+  __device__ static int highest_of(const Sizes& sizes) {
+    return static_cast<int>(~least_in_warp(~static_cast<unsigned>(sizes.most + 1))) >> E::places;
+  }
+  __device__ static int lowest_of(const Sizes& sizes) {
+    const int field = static_cast<int>((least_in_warp(sizes.least) + 1) >> E::places);
+    return field > 1 ? field : 1;  // subnormal numbers have the unit of the least normal ones
+  }
+
   /// The top of the window that a tile gets, alike for warps with alike tiles. None: 0 if it is too wide, -1 if
   /// something is not finite.
   __device__ int top_for(const Sizes& sizes) const {
     // Not all of them are zero, or they would have fitted.
-    const int most_of_warp = static_cast<int>(~least_in_warp(~static_cast<unsigned>(sizes.most + 1)));
-    const unsigned least_of_warp = least_in_warp(sizes.least);
-    const int highest = most_of_warp >> E::places, below = static_cast<int>((least_of_warp + 1) >> E::places);
-    const int lowest = below > 1 ? below : 1;  // subnormal numbers have the unit of the least normal ones
+    const int highest = highest_of(sizes), lowest = lowest_of(sizes);
     if (highest >= infinite_from) return -1;
-    int top = (highest + 1 + spare) & ~3;
+    int top = (highest + 1 + spare) & ~(grain - 1);
     if (top > lowest + window) top = lowest + window;
     if (top > highest_top) top = highest_top;
     if (top < lowest_top) top = lowest_top;
@@ -338,7 +344,7 @@ class ExactWarp {
     const int top = top_for(sizes);
     if (top <= 0) {
       if (top < 0) note_specials(v);
-      else add_to_bins(v);
+      else add_to_bins(sizes, v);
       return false;
     }
     flush();
@@ -392,15 +398,18 @@ class ExactWarp {
   }
 
   /// A wide tile, each term by itself.
-  __device__ void add_to_bins(const uint4 (&v)[vectors]) {
-    if constexpr (bins_of_lanes) add_to_lane_bins(v);
-    else add_to_warp_bins(v);
+  __device__ void add_to_bins(const Sizes& sizes, const uint4 (&v)[vectors]) {
+    if constexpr (in_slices) add_in_slices(v);
+    else if constexpr (!bins_of_lanes) add_to_warp_bins(v);
+    else if (!is_double || have_lane_bins(sizes)) add_to_lane_bins(v);
+    else if constexpr (bins_of_warp) add_to_warp_bins(v);
   }
 
-  /// Floats: each lane has 16 bins of type double, one for each 16 exponents. The sum of 2^14 floats of a bin has 53
-  /// bits, so bins are kept from tile to tile.
+  /// Each lane has 16 bins of type double, one for each 16 exponents. Floats are added as they are: a bin's sum of 2^14
+  /// of them has 53 bits. Doubles are cut in two parts of 27 and 26 bits, with an exponent each: the sum of 2^11 has 53
+  /// bits. So bins are kept from tile to tile.
   __device__ void add_to_lane_bins(const uint4 (&v)[vectors]) {
-    constexpr unsigned most_wide_tiles = (1u << 14) / elements;
+    constexpr unsigned most_wide_tiles = is_double ? (1u << 11) / (2 * elements) : (1u << 14) / elements;
     double* const own = bins_ + threadIdx.x % 32;
     if (wide_tiles_ == 0)
       for (unsigned b = 0; b < lane_bins; ++b) own[32 * b] = 0;
@@ -408,27 +417,108 @@ class ExactWarp {
     for (int u = 0; u < vectors; ++u) {
       std::uint32_t w[4];
       memcpy(w, &v[u], sizeof w);
-      for (unsigned k = 0; k < E::lanes; ++k) own[32 * (E::head(w, k) >> 27 & (lane_bins - 1))] += E::value(w, k);
+      for (unsigned k = 0; k < E::lanes; ++k) {
+        if constexpr (is_double) {
+          const std::uint32_t high_words[4] = {w[2 * k] & ~0x3ffffffu, w[2 * k + 1]};
+          const double high = E::value(high_words, 0), low = E::value(w, k) - high;
+          std::uint64_t low_bits;
+          memcpy(&low_bits, &low, sizeof low_bits);
+          const unsigned to = bin_of(w[2 * k + 1]), own_of_low = bin_of(static_cast<unsigned>(low_bits >> 32)),
+                         to_low = own_of_low == to ? to ^ 1u : own_of_low;  // of a zero, which any bin takes
+          const double sum = own[32 * to] + high, sum_low = own[32 * to_low] + low;
+          own[32 * to] = sum;
+          own[32 * to_low] = sum_low;
+        } else {
+          own[32 * bin_of(E::head(w, k))] += E::value(w, k);
+        }
+      }
     }
     if (++wide_tiles_ == most_wide_tiles) flush_bins();
+  }
+  /// Of numbers whose exponents' fields are lowest_bin_ to lowest_bin_ + 255.
+  __device__ unsigned bin_of(unsigned head) const {
+    return (head - (static_cast<unsigned>(lowest_bin_) << E::places)) >> (E::places + 4) & (lane_bins - 1);
+  }
+  /// Whether the lanes' bins are, or could be moved, where both parts of all of a tile's doubles have theirs, and
+  /// neither over- nor underflow.
+  __device__ bool have_lane_bins(const Sizes& sizes) {
+    constexpr int all = 16 * lane_bins, second_part = E::mantissa - 1, least = 32, most = E::most_exponent - 16;
+    const int high = highest_of(sizes), low = (lowest_of(sizes) - second_part) & ~15;
+    if (low < least || high > most || high - low >= all) return false;
+    if (wide_tiles_ != 0 && low >= lowest_bin_ && high < lowest_bin_ + all) return true;
+    flush_bins();
+    const int middle = (low - (all - 1 - (high - low)) / 2) & ~15;  // as much room below as above
+    lowest_bin_ = middle > 0 && high < middle + all ? middle : low;
+    return true;
   }
   __device__ void flush_bins() {
     if (wide_tiles_ == 0) return;
     wide_tiles_ = 0;
     double* const own = bins_ + threadIdx.x % 32;
 #pragma unroll 1  // rare, and long
-    for (unsigned b = 0; b < lane_bins; ++b) {
-      const int unit = static_cast<int>(b == 0 ? 1 : 16 * b) - E::bias - (E::mantissa - 1);
+    for (int b = 0; b < static_cast<int>(lane_bins); ++b) {
       const double sum = own[32 * b];
       if (!__any_sync(whole_warp, sum != 0)) continue;
+      const int field = lowest_bin_ + 16 * b,
+                unit = (field == 0 ? 1 : field) - E::bias - (is_double ? E::mantissa / 2 : E::mantissa - 1);
       add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit);
     }
   }
 
-  /// Doubles and squares: in pieces, to bins of 20 bits that the warp shares.
+  /// A wide tile, slice by slice from its highest bit on, each as a window's first part. Doubles in two goes, for large
+  /// and for other ones, both multiplied so that no slice's arithmetic over- or underflows.
+  __device__ void add_in_slices(const uint4 (&v)[vectors]) {
+    constexpr int large_from = 1100;
+#pragma unroll 1
+    for (int large = 0; large <= int{is_double}; ++large) {
+      const int raised_by = !is_double ? 0 : large != 0 ? -256 : 512;
+      double rest[elements];
+#pragma unroll
+      for (int u = 0; u < vectors; ++u) {
+        std::uint32_t w[4];
+        memcpy(w, &v[u], sizeof w);
+#pragma unroll
+        for (unsigned k = 0; k < E::lanes; ++k) {
+          const auto exponent = static_cast<int>(E::head(w, k) >> E::places & E::most_exponent);
+          const bool is_large = is_double && exponent >= large_from;
+          const double x = E::value(w, k);
+          rest[u * static_cast<int>(E::lanes) + static_cast<int>(k)] =
+              is_large != (large != 0) ? 0 : x * power_of_two<double>(raised_by);
+        }
+      }
+#pragma unroll 1
+      for (;;) {
+        std::uint64_t most = 0;
+#pragma unroll
+        for (int i = 0; i < elements; ++i) {
+          std::uint64_t bits;
+          memcpy(&bits, &rest[i], sizeof bits);
+          bits &= ~std::uint64_t{0} >> 1;
+          most = bits > most ? bits : most;
+        }
+        const int field = static_cast<int>(~least_in_warp(~static_cast<unsigned>(most >> 52)));
+        if (field == 0) break;  // all are zero: none is subnormal
+        const int unit = field - 1022 + log2_elements - 52;
+        const double splitter = 1.5 * power_of_two<double>(unit + 52);
+        double sum = 0;
+#pragma unroll
+        for (int i = 0; i < elements; ++i) {
+          const double part = (rest[i] + splitter) - splitter;
+          rest[i] -= part;
+          sum += part;
+        }
+        add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit - raised_by);
+      }
+    }
+  }
+
+  /// Squares, and what lanes' bins do not hold: in pieces, to bins of 20 bits that the warp shares.
   __device__ void add_to_warp_bins(const uint4 (&v)[vectors]) {
+    if constexpr (bins_of_lanes) flush_bins();  // whose memory this is
+    __syncwarp();                               // all lanes have read theirs
+    int* const bins_of_all = reinterpret_cast<int*>(bins_);
     const unsigned lane = threadIdx.x % 32;
-    for (unsigned i = lane; i < bins; i += 32) bins_[i] = 0;
+    for (unsigned i = lane; i < warp_bins; i += 32) bins_of_all[i] = 0;
     __syncwarp();  // all bins are zero
     constexpr int bits_each = static_cast<int>(bin_bits), mask = (1 << bits_each) - 1;
     // A term's bits, and as many as it may be shifted.
@@ -443,7 +533,7 @@ class ExactWarp {
                   place = power * unit - Lane::lowest, sign = head >> 31 != 0 && !squared ? -1 : 1;
         for (int i = 0; i < most; ++i) {
           const int piece = static_cast<int>(exact::bits_of(size, bits_each * i - place % bits_each)) & mask;
-          if (piece != 0) device::atomicAdd(bins_ + static_cast<unsigned>(place / bits_each + i), sign * piece);
+          if (piece != 0) device::atomicAdd(bins_of_all + static_cast<unsigned>(place / bits_each + i), sign * piece);
         }
       }
     });
@@ -452,18 +542,19 @@ class ExactWarp {
     for (unsigned k = 0; k < per_lane; ++k) {
       const unsigned own = lane + 32 * k;
       if (own < Lane::count)
-        digit[k] += static_cast<std::int64_t>(bins_[2 * own]) +
-                    static_cast<std::int64_t>(bins_[2 * own + 1]) * (1 << bits_each);
+        digit[k] += static_cast<std::int64_t>(bins_of_all[2 * own]) +
+                    static_cast<std::int64_t>(bins_of_all[2 * own + 1]) * (1 << bits_each);
     }
     __syncwarp();  // all bins are read, and may be cleared for another tile
-    if (++wide_tiles_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
+    if (++tiles_in_pieces_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
   }
 
   static_assert(first_top - window > 1 && first_top > lowest_top && first_top < highest_top,
                 "a window that moved_to() could choose");
   int top_ = first_top, high_limit_ = (first_top << E::places) - 1;
   unsigned low_limit_ = (static_cast<unsigned>(first_top - window) << E::places) - 1;
-  unsigned tiles_ = 0, wide_tiles_ = 0, specials_ = 0;
+  unsigned tiles_ = 0, wide_tiles_ = 0, tiles_in_pieces_ = 0, specials_ = 0;
+  int lowest_bin_ = 0;  ///< the field of the exponent where the lanes' bins begin
   bool has_other_ = false;
   std::int64_t sums_[parts] = {};
   Bin* bins_;

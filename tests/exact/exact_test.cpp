@@ -387,6 +387,75 @@ TEST_P(SimExact, SmallSumsAreRoundedOnce) {
   small_sums<BF16, float>(15);
 }
 
+/// Numbers of one magnitude anywhere, whose blocks all add to one far row; of each block another; with an infinity or a
+/// wide tile in one block; and in tiles of 120 binary orders, whose lanes' bins move. By several blocks, each way to
+/// read. Sums, and sums of squares beside them in moments.
+template <class T>
+void magnitudes() {
+  using L = std::numeric_limits<T>;
+  constexpr int least = L::min_exponent - L::digits, most = L::max_exponent - 16, step = sizeof(T) == 8 ? 41 : 7;
+  constexpr std::size_t tile = 16 * 1024 / sizeof(T), n = 11 * tile / 4;
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<T> out(2);
+  unsigned seed = 30;
+  for (int exponent = least + 4; exponent < most; exponent += sanitized ? 5 * step : step) {
+    std::vector<T> values = spread<T>(n, exponent - 4, 8, ++seed);
+    const auto change = seed % 6;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto block = static_cast<int>(4 * i / tile);
+      const int other = std::clamp(change == 1   ? exponent - 90 * block
+                                   : change == 2 ? exponent - 5 * (block % 2)
+                                   : change == 3 ? exponent - static_cast<int>(i * 7 % 120) - 40 * (block / 4)
+                                                 : exponent,
+                                   least, most);
+      values[i] = std::ldexp(values[i], other - exponent);
+    }
+    if (change == 4) values[n / 2] = std::ldexp(T(1), exponent < 0 ? most : least);
+    if (change == 5 && seed % 4 == 1) values[n / 3] = -L::infinity();
+    const T want = rounded_by_core(values), want_squares = rounded_by_core(values, true);
+    const auto in = on_device(values);
+    for (const auto& [choice, claims] : launches) {
+      SCOPED_TRACE("2^" + std::to_string(exponent) + ", data " + std::to_string(change));
+      const tuned::ExactReduction<T> sum(n, gpu_of_six, choice, claims);
+      const tuned::ExactReduction<T, tuned::Moments> moments(n, gpu_of_six, choice, claims);
+      sum(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+      ASSERT_TRUE(same_number(on_host(out)[0], want)) << on_host(out)[0] << ", not " << want;
+      moments(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+      ASSERT_TRUE(same_number(on_host(out)[0], want) && same_number(on_host(out)[1], want_squares)) << "moments";
+    }
+    const std::vector<std::uint64_t> left = on_host(workspace);
+    ASSERT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
+  }
+}
+TEST_P(SimExact, MagnitudesAnywhereHaveTheBitsOfCores) {
+  magnitudes<float>();
+  magnitudes<double>();
+}
+
+/// Wide tiles at both ends of what lanes' bins hold: 256 binary orders with both parts of each double, none subnormal
+/// and none so large that a bin overflows.
+TEST_P(SimExact, LanesBinsHoldWhatTheyCan) {
+  const auto workspace = zeros<std::uint64_t>(tuned::workspace_words);
+  const Buffer<double> out(1);
+  for (const int lowest : {-1075, -1022, -991, -940, -939, -938, -500, 0, 700, 803, 804, 805, 806, 807, 808, 820})
+    for (const int orders : {60, 188, 189, 203, 204, 205}) {
+      const int last = std::min(lowest + orders, 1023);
+      std::vector<double> values = spread<double>(9000, lowest, last - lowest, 40);
+      for (const std::size_t i : {std::size_t{0}, std::size_t{5000}}) {
+        values[i] = std::ldexp(2 - 0x1p-52, last);
+        values[i + 1] = -std::ldexp(1 + 0x1p-52, lowest);
+        values[i + 2] = -std::ldexp(2 - 0x1p-52, last);
+      }
+      const double want = rounded_by_core(values);
+      const auto in = on_device(values);
+      for (const auto& [choice, claims] : launches) {
+        const tuned::ExactReduction<double> sum(values.size(), gpu_of_six, choice, claims);
+        sum(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+        ASSERT_TRUE(same_number(on_host(out)[0], want)) << lowest << ", " << orders << ": " << on_host(out)[0];
+      }
+    }
+}
+
 /// Five tiles of one block, of numbers just below the top of a window.
 template <class T>
 void full_windows() {

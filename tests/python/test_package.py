@@ -329,7 +329,7 @@ def test_names_that_exist():
     with pytest.raises(reductio.Error, match="the program has a variant 'host/plain' already"):
         reductio.variant("host/plain", types=["f32"], arrays="numpy")(first)
     reductio.variant("mine/one", types=["f32"], arrays="numpy")(first)
-    with pytest.raises(reductio.Error, match="there is a variant 'mine/one' already, one of .*test_package.py"):
+    with pytest.raises(reductio.Error, match="there is a variant 'mine/one' already, first of .*test_package.py"):
         reductio.variant("mine/one", types=["f32"], arrays="numpy")(second)
 
 
