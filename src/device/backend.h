@@ -91,6 +91,10 @@ std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda/back
 std::unique_ptr<Backend> open_sim();                              ///< sim/backend.cpp
 std::unique_ptr<Backend> open_cpu();                              ///< cpu/backend.cpp
 
+/// Of this machine, what this process may still use: the system's, its container's and its address space's least.
+std::size_t host_memory_free();
+/// "1.5 GiB".
+std::string gib(std::size_t bytes);
 /// Suffix for out-of-memory messages: "; this program runs under 'ulimit -v 2000000': raise it". Empty where the
 /// address space has no limit (RLIMIT_AS).
 std::string address_space_advice();

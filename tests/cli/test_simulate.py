@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import call
+from conftest import BIN, call
 
 # What a launch may look like, and most of the runtime. The program checks for itself.
 FORMS = r"""
@@ -325,6 +325,54 @@ def test_findings_are_written_for_pull_requests(simulate, folder):
     assert run["results"][0]["ruleId"] == "out-of-bounds"
     where = run["results"][0]["locations"][0]["physicalLocation"]
     assert where["artifactLocation"]["uri"] == "faults.cu" and where["region"]["startLine"] == line_of("fault 0")
+
+
+MEMORY = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#define EACH size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x
+template <class T> __global__ void put(T* p, size_t n) { for (EACH) p[i] = 1; }
+template <class T> __global__ void twice(T* p, size_t n) { for (EACH) p[i] = p[i] + p[i]; }
+__global__ void count(int* p, size_t n) { for (EACH) atomicAdd(p + i, 1); }
+__global__ void touch(int* p) { *p = 1; }
+long resident() {
+  char line[256]; long kib = 0; FILE* f = fopen("/proc/self/status", "r");
+  while (fgets(line, sizeof line, f)) if (!strncmp(line, "VmRSS:", 6)) kib = atol(line + 6);
+  fclose(f); return kib * 1024;
+}
+template <class T> void measure(const char* name, size_t mib, void (*more)(T*, size_t) = nullptr) {
+  const size_t bytes = mib << 20, n = bytes / sizeof(T);
+  const long before = resident(); T* p; cudaMalloc(&p, bytes);
+  put<T><<<8, 256>>>(p, n); twice<T><<<8, 256>>>(p, n);
+  if (more) more<<<8, 256>>>(p, n), twice<T><<<8, 256>>>(p, n);
+  cudaDeviceSynchronize();
+  if (resident() - before > 6 * long(bytes)) printf("%s takes %.2f times its size\n", name, (resident() - before) / double(bytes));
+}
+int main(int, char** v) {
+  if (v[1][0] == 'b') { int* p; cudaMalloc(&p, 256 << 20); touch<<<1, 1>>>(p); return cudaDeviceSynchronize(); }
+  char* c; cudaMalloc(&c, 4096); twice<char><<<8, 256>>>(c, 0); cudaDeviceSynchronize();  // the stacks
+  if (v[1][0] == 'm') measure<char>("i8", 1), measure<short>("i16", 1), measure<float>("f32", 2), measure<double>("f64", 2), measure<int>("i32", 2, count);
+}
+"""
+
+
+def test_memory_takes_at_most_six_times_its_size(simulate, folder):
+    (folder / "memory.cu").write_text(MEMORY)
+    done = simulate("memory.cu", "--orders", "forward", "--", "measure")
+    assert done.code == 0 and done.out == "", done.out + done.err
+
+
+def test_more_memory_than_there_is_is_refused_in_one_line(simulate, folder):
+    (folder / "memory.cu").write_text(MEMORY)
+    simulate("memory.cu", "--orders", "forward", "--", "nothing")  # compiles it
+    limited = ["-c", 'ulimit -v 700000; exec "$@"', "bash", BIN, "simulate", "memory.cu", "--orders", "forward", "--", "big"]
+    done = call(*limited, cwd=folder, binary=Path("/bin/bash"), XDG_CACHE_HOME=str(folder / "cache"))
+    assert done.code == 2, done.out + done.err
+    told = [line for line in done.err.splitlines() if "out of memory" in line]
+    assert len(told) == 1 and re.search(
+        r"the records of who accesses an allocation of 0\.3 GiB take 0\.5 GiB of this machine's memory, and 0\.\d GiB are "
+        r"free: use smaller arrays, or give it more; this program runs under 'ulimit -v 700000': raise it", told[0]), done.err
 
 
 ORDERS = r"""

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/selection.h"
@@ -100,6 +101,7 @@ class Simulation {
     std::vector<std::unique_ptr<Running>> all;
     std::size_t started = 0, ended = 0;
     runs_.resize(ways_.size());
+    how_.at_once = std::min(most, ways_.size());
     while (ended < ways_.size()) {
       while (started < ways_.size() && started - ended < most) {
         all.push_back(std::make_unique<Running>(ways_[started], how_, started == 0 && !options_.as_json));
@@ -112,6 +114,19 @@ class Simulation {
           ++ended;
         }
     }
+    if (std::exchange(how_.at_once, 1) > 1)
+      for (Run& r : runs_)
+        if (r.ran_out_of_memory()) run_alone(r);
+  }
+  void run_alone(Run& r) {
+    const std::string shown = r.output;
+    Running again(r.way, how_, false);
+    while (!again.listen()) {
+    }
+    r = std::move(again.result());
+    if (&r != &runs_.front() || options_.as_json || !r.output.starts_with(shown)) return;
+    std::fputs(without_marks(r.output.substr(shown.size())).c_str(), stdout);
+    std::fflush(stdout);
   }
 
   void compare_outputs() {

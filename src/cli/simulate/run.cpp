@@ -89,7 +89,7 @@ void on_patience_lost(int) {
        [](const sim::FailedCall& f) {
          send({.kind = failed_call, .file = f.file, .line = f.line, .column = f.column, .message = f.what});
        },
-       options.goes_on});
+       options.goes_on, options.at_once});
   std::atexit([] { sim::end_program(); });  // behind the program's own handlers
   signal(SIGUSR2, on_patience_lost);
   offer_symbols();
@@ -232,6 +232,12 @@ void Running::end(int status) {
   else if (run_.findings.empty())
     run_.findings.push_back({.kind = "crash",
                              .message = "the program was ended by " + death_of(status)});
+}
+
+bool Run::ran_out_of_memory() const {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.kind == name(sim::FaultKind::memory);
+  });
 }
 
 std::string without_marks(std::string output) {

@@ -38,6 +38,7 @@ struct RunHow {
   std::uint64_t seed = 1;
   bool goes_on = false;   ///< after a fault
   double timeout_s = 60;
+  std::size_t at_once = 1;  ///< runs
 };
 
 struct Run {
@@ -48,6 +49,7 @@ struct Run {
   std::vector<Finding> failed_calls{};  ///< of CUDA's runtime: place and message
   std::string cannot_start{};  ///< why main() was not called
   std::string output{};  ///< its stdout, what kernels print between marks (device/sim/runtime.h)
+  bool ran_out_of_memory() const;
 };
 
 /// A run that is under way.

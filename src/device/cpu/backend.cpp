@@ -25,11 +25,6 @@ namespace {
 constexpr std::align_val_t alignment{256};
 constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-std::string gib(std::size_t bytes) {
-  const std::size_t tenths = (bytes * 10 + (std::size_t{1} << 29)) >> 30;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
-}
-
 std::string cpu_name() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);)
@@ -113,10 +108,7 @@ class CpuBackend final : public Backend {
   }
   void release(void* p) noexcept override { ::operator delete(p, alignment); }
 
-  std::size_t memory_free() const override {
-    const std::size_t kib = number_in("/proc/meminfo", "MemAvailable:", 0);
-    return std::min({kib ? kib * 1024 : pages(_SC_AVPHYS_PAGES), container_memory(), address_space_left()});
-  }
+  std::size_t memory_free() const override { return host_memory_free(); }
 
   void fill(void* dst, unsigned char byte, std::size_t bytes, Stream) override {
     if (bytes) std::memset(dst, byte, bytes);
@@ -147,6 +139,16 @@ class CpuBackend final : public Backend {
 };
 
 }  // namespace
+
+std::string gib(std::size_t bytes) {
+  const std::size_t tenths = (bytes * 10 + (std::size_t{1} << 29)) >> 30;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+std::size_t host_memory_free() {
+  const std::size_t kib = number_in("/proc/meminfo", "MemAvailable:", 0);
+  return std::min({kib ? kib * 1024 : pages(_SC_AVPHYS_PAGES), container_memory(), address_space_left()});
+}
 
 std::string address_space_advice() {
   const std::size_t limit = address_space_limit();

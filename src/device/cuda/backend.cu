@@ -21,12 +21,6 @@ namespace {
 using device::check;
 using device::native;
 
-std::string gib(std::size_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1u << 30));
-  return text;
-}
-
 /// "12.8" from CUDA's 12080.
 std::string cuda_version(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
 

@@ -182,20 +182,22 @@ void fail_input(const Touch& t) {
 }
 
 void on_constant_load(const Memory& m, std::uintptr_t at, std::size_t size, SiteCode site) {
-  if (!m.records) return;
   const std::uint32_t from = scheduler().log().beside_from(), first = running->first_serial;
-  for (std::size_t w = (at - m.begin) / word_bytes; w * word_bytes < at - m.begin + size; ++w)
-    for (const Accesses* const a : {&m.records[w].writes, &m.records[w].atomics})
-      if (a->serial && a->serial - from < first - from + running->grid)
+  for (std::uintptr_t i = at - m.begin; i < at - m.begin + size; ++i)
+    for (const Packed* const of_kind : {m.writes, m.atomics}) {
+      if (!of_kind) continue;
+      const Accesses a = unpacked(m, of_kind[i / word_bytes], i % word_bytes);
+      if (a.serial && a.serial - from < first - from + running->grid)
         stop_here(FaultKind::race, site_of(site),
                   "reads " + element({Access::read, &m, at, size}) +
                       " through the read-only cache: that may give an older value than " +
-                      (a->serial - first < running->grid
+                      (a.serial - first < running->grid
                            ? "this launch wrote there, whatever orders the two"
                            : "the kernel before it wrote there, which may still run when this launch begins" +
                                  in_words(" (Launch::overlaps), also after wait_for_previous_kernel()",
                                           ", also after cudaGridDependencySynchronize()")) +
                       "; read it plainly");
+    }
 }
 
 void fail_shared(const Touch& t) {
@@ -204,12 +206,19 @@ void fail_shared(const Touch& t) {
             verb(t.kind) + " " + std::to_string(t.size) + " bytes at " + place_in_shared_memory(t.where, true));
 }
 
-/// A read of an unwritten word. If an unordered write to it is under way, the fault is a race, which track_slowly()
-/// reports.
-void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
+void read_unwritten(Record& record, Accesses& reads, const Touch& t) {
   const std::size_t races = scheduler().races();
-  if (reads) track_slowly(record, *reads, t);
-  if (scheduler().races() != races) return;
+  track_slowly(record, reads, t);
+  if (scheduler().races() == races) fail_unwritten(t);
+}
+void read_unwritten(std::size_t word, const Touch& t) {
+  const std::size_t races = scheduler().races();
+  track_slowly(word, t);
+  if (scheduler().races() == races) fail_unwritten(t);
+}
+
+/// If an unordered write to it is under way, the fault is a race, which track_slowly() has reported.
+void fail_unwritten(const Touch& t) {
   scheduler().leave_silently(FaultKind::unwritten);
   if (t.memory)
     stop_here(
@@ -329,7 +338,7 @@ void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const To
 
 }  // namespace
 
-void track_slowly(Record* record, Accesses& reads, const Touch& t) {
+void track_slowly(Record& record, Accesses& reads, const Touch& t) {
   const Moment here = now();
   const Block& b = *running;
   const bool is_atomic = t.kind != Access::read && t.kind != Access::write;
@@ -343,8 +352,7 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
   const std::uint64_t location = Causality::location(t);
   std::uint32_t together = 0;  // lanes that store the same by the same line
   const auto conflict_with_writes = [&] {
-    if (!record) return;
-    const Accesses& a = record->writes;
+    const Accesses& a = record.writes;
     const std::uint32_t lanes = unordered(a, t, here);
     if (!lanes) return;
     if (t.kind != Access::write) return fail_race(a, lanes, "wrote", t, here);
@@ -366,9 +374,8 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
       fail_race(a, lanes, "updated atomically", t, here, location);
   };
   const auto conflict_with_atomics = [&] {
-    if (!record) return;
-    conflict_with_atomic(record->atomics);
-    if (record->atomics.others)
+    conflict_with_atomic(record.atomics);
+    if (record.atomics.others)
       for (const Accesses& a : causality.other_atomics(location)) conflict_with_atomic(a);
   };
   const auto conflict_with_reads = [&] {
@@ -390,16 +397,16 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
     case Access::write:
       conflict_with_atomics();
       conflict_with_reads();
-      if (counts(record->atomics, t)) causality.overwrite(location);
-      record->atomics = {};
-      if (record->writes.epoch != me.epoch) together = 0;
-      record->writes = me;
-      record->writes.lanes |= together;
+      if (counts(record.atomics, t)) causality.overwrite(location);
+      record.atomics = {};
+      if (record.writes.epoch != me.epoch) together = 0;
+      record.writes = me;
+      record.writes.lanes |= together;
       return;
     case Access::atomic_read:  // leaves no record: a later plain store is not held against it
     case Access::atomic_store:
     case Access::atomic_update: {
-      Accesses& last = record->atomics;
+      Accesses& last = record.atomics;
       const bool another_block = counts(last, t) && last.serial != b.serial;
       if (of_another_launch(last, t) || (another_block && (last.block_scope || me.block_scope)) ||
           (counts(last, t) && last.of_another_size != me.of_another_size))
@@ -427,6 +434,48 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
       return;
     }
   }
+}
+
+namespace {
+
+bool is_live_by_bytes(const Packed* of_kind, std::size_t word) {
+  return of_kind && !stamps.is_forgotten(of_kind[word]) && of_kind[word].by_bytes();
+}
+
+/// A word's record of a kind of accesses, or a byte's, while one is checked.
+struct Unpacked {
+  Packed*& of_kind;
+  Accesses before, now;
+
+  Unpacked(const Memory& m, Packed*& all, std::size_t word, unsigned byte)
+      : of_kind(all), before(all ? unpacked(m, all[word], byte) : Accesses{}), now(before) {}
+  bool changed() const { return std::memcmp(&before, &now, sizeof now) != 0; }
+};
+
+/// The race check of some bytes, which have one record.
+void track_packed(std::size_t word, std::uint8_t bytes, const Touch& t) {
+  Memory& m = const_cast<Memory&>(*t.memory);
+  const unsigned byte = std::countr_zero(bytes);
+  Unpacked writes(m, m.writes, word, byte), atomics(m, m.atomics, word, byte), reads(m, m.reads, word, byte);
+  Record record{writes.now, atomics.now};
+  track_slowly(record, reads.now, t);
+  writes.now = record.writes;
+  atomics.now = record.atomics;
+  for (const Unpacked* const u : {&writes, &atomics, &reads}) {
+    if (!u->changed()) continue;
+    if (!u->of_kind) make_records(m, u->of_kind);
+    if (bytes == whole_word) pack(m, u->of_kind[word], u->now);
+    else pack_bytes(m, u->of_kind[word], bytes, u->now);
+  }
+}
+
+}  // namespace
+
+void track_slowly(std::size_t word, const Touch& t) {
+  const Memory& m = *t.memory;
+  for (const Packed* const of_kind : {m.writes, m.atomics, m.reads})
+    if (is_live_by_bytes(of_kind, word)) return track_bytes(word, whole_word, t);
+  track_packed(word, whole_word, t);
 }
 
 bool is_unset(const volatile void* p, std::size_t bytes) {
@@ -463,47 +512,45 @@ void settle_unordered_store() {
 namespace {
 
 /// The word's bytes get records of their own, each what the word's says.
-SplitWord& split_word(SplitWords& all, std::size_t word, Record* record, const Accesses* reads) {
+SplitWord& split_word(SplitWords& all, std::size_t word, Record& record, const Accesses& reads) {
   const auto [at, is_new] = all.try_emplace(word);
   SplitWord& split = at->second;
-  if (is_new || !record->writes.others) {
-    split.records.fill(*record);
-    split.reads.fill(reads ? *reads : Accesses{});
-    record->writes.others = 1;
+  if (is_new || !record.writes.others) {
+    split.records.fill(record);
+    split.reads.fill(reads);
+    record.writes.others = 1;
   }
   return split;
+}
+
+void track_shared_bytes(std::size_t word, std::uint8_t bytes, const Touch& t) {
+  BlockState& b = static_cast<BlockState&>(*t.owner);
+  Record& record = b.shared_records[word];
+  Accesses& reads = b.shared_reads[word];
+  if (!by_cluster(record.writes) && !by_cluster(record.atomics)) record = {};  // of an earlier block
+  if (!by_cluster(reads)) reads = {};
+  SplitWord& split = split_word(b.split, word, record, reads);
+  record.writes.serial = running->serial;
+  for (unsigned i = 0; i < word_bytes; ++i) {
+    if (!(bytes >> i & 1)) continue;
+    Record& r = split.records[i];
+    if (!is_store(t.kind) && !by_cluster(r.writes) && !by_cluster(r.atomics)) read_unwritten(r, split.reads[i], t);
+    else track_slowly(r, split.reads[i], t);
+  }
 }
 
 }  // namespace
 
 void track_bytes(std::size_t word, std::uint8_t bytes, const Touch& t) {
-  const bool stores = is_store(t.kind);
-  Record* record = nullptr;
-  SplitWord* split = nullptr;
-  Accesses* reads = nullptr;
-  if (t.memory) {
-    Memory& m = const_cast<Memory&>(*t.memory);
-    if (!m.records) make_records(m);
-    if (!m.reads) make_reads(m);
-    record = m.records + word;
-    reads = m.reads + word;
-    split = &split_word(m.split, word, record, reads);
-  } else {
-    BlockState& b = static_cast<BlockState&>(*t.owner);
-    record = b.shared_records + word;
-    reads = b.shared_reads + word;
-    if (!by_cluster(record->writes) && !by_cluster(record->atomics)) *record = {};  // of an earlier block
-    if (!by_cluster(*reads)) *reads = {};
-    split = &split_word(b.split, word, record, reads);
-    record->writes.serial = running->serial;
-  }
+  if (!t.memory) return track_shared_bytes(word, bytes, t);
   for (unsigned i = 0; i < word_bytes; ++i) {
     if (!(bytes >> i & 1)) continue;
-    const bool unwritten = t.memory ? !(t.memory->written[word] >> i & 1)
-                                    : !by_cluster(split->records[i].writes) && !by_cluster(split->records[i].atomics);
-    if (unwritten && !stores) fail_unwritten(&split->records[i], &split->reads[i], t);
-    if (stores && t.memory) t.memory->written[word] |= 1u << i;
-    track_slowly(&split->records[i], split->reads[i], t);
+    std::uint8_t& written = t.memory->written[word];
+    const bool unwritten = !(written >> i & 1) && !is_store(t.kind);
+    if (is_store(t.kind)) written |= 1u << i;
+    const std::size_t races = scheduler().races();
+    track_packed(word, static_cast<std::uint8_t>(1u << i), t);
+    if (unwritten && scheduler().races() == races) fail_unwritten(t);
   }
 }
 
@@ -529,7 +576,7 @@ void on_bytes(Access kind, std::uintptr_t at, std::size_t size, SiteCode site, S
     const std::size_t end = std::min(begin + size, (word + 1) * word_bytes) - word * word_bytes;
     const auto bytes = static_cast<std::uint8_t>((1u << end) - (1u << first));
     if (m && m->input) {
-      if (bytes & ~m->written[word]) fail_unwritten(nullptr, nullptr, t);
+      if (bytes & ~m->written[word]) fail_unwritten(t);
       continue;
     }
     if (shared && (word >= shared_layout.valid.size() || bytes & ~shared_layout.valid[word])) fail_shared(t);

@@ -38,6 +38,8 @@ struct Block {
   std::uint32_t barrier_epoch = 0;  ///< the epoch that the last block barrier began: what is older is ordered
   std::uint32_t grid_epoch = 0;     ///< the same of the last barrier of the grid, in all its blocks; 0: none
   std::uint32_t settled_epoch = 0;  ///< grid_epoch where all that is unordered is the launch's own, else 0
+  std::uint32_t stamp_epoch = 0;    ///< of `stamp`; 0: none
+  std::uint64_t stamp = 0;          ///< of the epoch (stamp_now)
   std::uint32_t cluster_first = 0;  ///< the serial of its cluster's first block, after which the others follow
   std::uint32_t cluster_blocks = 1;
   std::byte* shared = nullptr;      ///< shared_span bytes
@@ -47,6 +49,15 @@ struct Block {
 };
 extern Block* running;   ///< null outside kernels
 extern Block* in_reach;  ///< the same, but null while the thread may not touch global memory yet (Launch::overlaps)
+/// The running block's stamp now, at its place in a packed record.
+inline std::uint64_t stamp_now() {
+  Block& b = *running;
+  if (b.stamp_epoch != b.epoch) [[unlikely]] {
+    b.stamp_epoch = b.epoch;
+    b.stamp = stamps.next(b.serial, b.epoch);
+  }
+  return b.stamp;
+}
 /// Whether an access to shared memory is of the running block, or of another that reaches it: of its cluster.
 inline bool by_cluster(const Accesses& a) { return a.serial - running->cluster_first < running->cluster_blocks; }
 
@@ -100,11 +111,14 @@ void come_in_reach(const Touch&);
 void on_constant_load(const Memory&, std::uintptr_t at, std::size_t size, SiteCode);
 [[noreturn]] void fail_input(const Touch&);
 [[noreturn]] void fail_shared(const Touch&);
-/// `record` and `reads` are the word's. Returns where it is a race of which a listener was told.
-void fail_unwritten(Record* record, Accesses* reads, const Touch&);
+void fail_unwritten(const Touch&);
+/// Of words that have records: returns where it is a race of which a listener was told.
+void read_unwritten(Record& record, Accesses& reads, const Touch&);
+void read_unwritten(std::size_t word, const Touch&);
 [[noreturn]] void fail_spinning();
-/// The race check where the short way does not decide. `record` is null where nobody has written.
-void track_slowly(Record*, Accesses& reads, const Touch&);
+/// The race check where the short way does not decide: of a word of shared memory, of one of global memory.
+void track_slowly(Record&, Accesses& reads, const Touch&);
+void track_slowly(std::size_t word, const Touch&);
 /// The race check of a word whose bytes have records of their own, or are to have them.
 void track_bytes(std::size_t word, std::uint8_t bytes, const Touch&);
 
@@ -126,26 +140,25 @@ void settle_unordered_store();
   if (unordered_store.pending) [[unlikely]] settle_unordered_store();
 }
 
-/// The race check of one word, the short way: nobody to conflict with in this launch, or ordered by a block barrier, or
-/// this thread itself.
-template <Access kind, std::size_t size, bool global>
-inline void track(Record* record, Accesses& reads, Memory* memory, std::size_t word, std::uint64_t where, SiteCode site,
-                  Scope scope, Block* owner) {
-  if (record && record->writes.others) [[unlikely]]
-    return track_bytes(word, whole_word, {kind, memory, where, size, site, scope, owner});
+/// The race check of one word of shared memory, the short way: nobody to conflict with in this launch, or ordered by a
+/// block barrier, or this thread itself.
+template <Access kind, std::size_t size>
+inline void track(Record& record, Accesses& reads, std::size_t word, std::uint64_t where, SiteCode site, Scope scope,
+                  Block* owner) {
+  if (record.writes.others) [[unlikely]]
+    return track_bytes(word, whole_word, {kind, nullptr, where, size, site, scope, owner});
   const Block& b = *running;
   const std::uint32_t thread = thread_now, lane = 1u << thread % warp_size;
   const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = site};
-  const auto none = [&](const Accesses& a) {  // ordered by its launch; in shared memory, an earlier block's
-    return a.serial != b.serial &&
-           (global ? a.serial - b.unordered_from >= b.unordered || a.epoch < b.settled_epoch : !by_cluster(a));
+  const auto none = [&](const Accesses& a) {  // an earlier block's
+    return a.serial != b.serial && !by_cluster(a);
   };
   const auto old = [&](const Accesses& a) {  // of this block
     return a.epoch < b.barrier_epoch || (a.thread == thread && a.lanes == lane);
   };
   const auto settled = [&](const Accesses& a) { return none(a) || (a.serial == b.serial && !a.others && old(a)); };
   if constexpr (kind == Access::read) {
-    if (!record || (settled(record->writes) && settled(record->atomics))) {
+    if (settled(record.writes) && settled(record.atomics)) {
       if (reads.serial != b.serial || old(reads)) {
         reads = me;
         return;
@@ -159,12 +172,51 @@ inline void track(Record* record, Accesses& reads, Memory* memory, std::size_t w
     }
   } else if constexpr (kind == Access::write) {
     // Where there were atomics, a plain write ends what they have handed on.
-    if (settled(record->writes) && none(record->atomics) && settled(reads)) {
-      record->writes = me;
+    if (settled(record.writes) && none(record.atomics) && settled(reads)) {
+      record.writes = me;
       return;
     }
   }
-  track_slowly(record, reads, {kind, memory, where, size, site, scope, owner});
+  track_slowly(record, reads, {kind, nullptr, where, size, site, scope, owner});
+}
+
+/// The same of a word of global memory: false where the short way does not decide.
+template <Access kind>
+inline bool track(Memory& m, std::size_t word, SiteCode site) {
+  const Block& b = *running;
+  const std::uint32_t thread = thread_now;
+  const Packed me{stamp_now() | std::uint64_t{thread} << Packed::thread_at | site};
+  if (me.is_apart()) [[unlikely]] return false;
+  const auto settled = [&](const Packed* of_kind, bool by_this_block = true) {
+    if (!of_kind) return true;
+    const Packed a = of_kind[word];
+    if (a.bits < stamps.unordered_from()) return true;  // ordered by its launch
+    if (by_this_block && a.equals(me)) return true;
+    if (a.is_apart() || a.by_bytes()) [[unlikely]] return false;
+    const Stamps::Meaning when = stamps[a];
+    return when.serial == b.serial ? by_this_block && !a.others() && when.epoch < b.barrier_epoch
+                                   : when.epoch < b.settled_epoch;
+  };
+  if constexpr (kind == Access::read) {
+    if (!m.reads) [[unlikely]] make_records(m, m.reads);
+    if (!settled(m.writes) || !settled(m.atomics)) return false;
+    Packed& last = m.reads[word];
+    if (last.bits >= stamps.unordered_from() && !last.equals(me)) {
+      if (last.is_apart() || last.by_bytes()) [[unlikely]] return join(m, last, site);
+      const Stamps::Meaning when = stamps[last];
+      if (when.serial == b.serial && when.epoch >= b.barrier_epoch) return join(m, last, site);
+    }
+    last = me;
+    return true;
+  }
+  if constexpr (kind == Access::write) {
+    if (!m.writes) [[unlikely]] make_records(m, m.writes);
+    // Where there were atomics, a plain write ends what they have handed on.
+    if (!settled(m.writes) || !settled(m.atomics, false) || !settled(m.reads)) return false;
+    m.writes[word] = me;
+    return true;
+  }
+  return false;
 }
 
 /// A thread that reads one word over and over waits for another, but a plain read is no switch point.
@@ -199,20 +251,18 @@ inline void on_global(Memory& m, std::uintptr_t at, SiteCode site, Scope scope =
   if (m.input) {  // nobody can conflict
     if constexpr (!reads) fail_input({kind, &m, at, size, site});
     for (std::size_t w = first; w < first + size / word_bytes; ++w)
-      if (m.written[w] != whole_word) [[unlikely]] fail_unwritten(nullptr, nullptr, {kind, &m, at, size, site, scope});
+      if (m.written[w] != whole_word) [[unlikely]] fail_unwritten({kind, &m, at, size, site, scope});
     if (kind == Access::read) watch_spinning(at);
     return;
   }
-  if (kind != Access::read && !m.records) [[unlikely]] make_records(m);
-  if (!m.reads) [[unlikely]] make_reads(m);
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
-    Record* const record = m.records ? m.records + w : nullptr;
     if (is_store(kind)) {
       m.written[w] = whole_word;
     } else if (m.written[w] != whole_word) [[unlikely]] {
-      fail_unwritten(record, &m.reads[w], {kind, &m, at, size, site, scope});
+      read_unwritten(w, {kind, &m, at, size, site, scope});
+      continue;
     }
-    track<kind, size, true>(record, m.reads[w], &m, w, at, site, scope, running);
+    if (!track<kind>(m, w, site)) track_slowly(w, {kind, &m, at, size, site, scope});
   }
   if (kind == Access::read) watch_spinning(at);
 }
@@ -226,8 +276,8 @@ inline void on_shared(Block* owner, std::uint64_t offset, SiteCode site, Scope s
       fail_shared({kind, nullptr, offset, size, site, scope, owner});
     Record& r = owner->shared_records[w];
     if (!is_store(kind) && !by_cluster(r.writes) && !by_cluster(r.atomics)) [[unlikely]]
-      fail_unwritten(&r, &owner->shared_reads[w], {kind, nullptr, offset, size, site, scope, owner});
-    track<kind, size, false>(&r, owner->shared_reads[w], nullptr, w, offset, site, scope, owner);
+      read_unwritten(r, owner->shared_reads[w], {kind, nullptr, offset, size, site, scope, owner});
+    track<kind, size>(r, owner->shared_reads[w], w, offset, site, scope, owner);
   }
   if (kind == Access::read) watch_spinning(offset);
 }

@@ -39,7 +39,12 @@ void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::ve
   if (threads.empty()) threads.push_back(thread_now);
   if (cancelling_) throw Unwind{};  // a destructor accesses memory while its thread is unwound: its hook abandons it
   if (leaves(kind)) leave(kind, site, what);
-  fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)), kind == FaultKind::race);
+  stop(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)), kind == FaultKind::race);
+}
+
+void Scheduler::stop(std::exception_ptr e, bool is_race) {
+  if (cancelling_) throw Unwind{};
+  fail(std::move(e), is_race);
   go_on(&block_->thread[thread_now].context, Next{});
   throw Unwind{};
 }
@@ -181,6 +186,8 @@ REDUCTIO_RARE void fail_width(int width, Site site) {
 void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
   scheduler().stop(kind, site, what, std::move(threads));
 }
+
+void stop_launch(std::exception_ptr e) { scheduler().stop(std::move(e)); }
 
 void stop_kernel(const char* what, Site site) {
   if (running) stop_here(FaultKind::stopped, site, what);

@@ -2,6 +2,7 @@
 /// How a launch is ended by a fault, and what the fault says.
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace reductio::sim {
 /// Ends the launch with a fault of the running thread, or of `threads`; but where others may still have a race, which
 /// says more (Scheduler::leaves()), once they have ended or wait. Unwinds the thread that calls it.
 [[noreturn]] void stop_here(FaultKind, Site, const std::string& what, std::vector<unsigned> threads = {});
+
+/// Ends the launch with what is no fault of its own.
+[[noreturn]] void stop_launch(std::exception_ptr);
 
 /// A barrier or warp operation outside a kernel.
 [[noreturn]] void fail_outside();

@@ -20,6 +20,7 @@ std::string_view name(FaultKind k) {
     case FaultKind::endless_wait: return "endless wait";
     case FaultKind::host_access: return "device code on the host";
     case FaultKind::stopped: return "stopped by the kernel";
+    case FaultKind::memory: return "out of memory";
     case FaultKind::contract: return "broken contract";
   }
   return "fault";

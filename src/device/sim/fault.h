@@ -24,6 +24,7 @@ enum class FaultKind {
   endless_wait,        ///< threads poll for what nobody writes
   host_access,         ///< device memory read or written outside a kernel
   stopped,             ///< an assert() that does not hold, or __trap()
+  memory,              ///< this machine lacks the memory to watch a kernel's accesses
   contract,            ///< a plan that does what plans may not: wait in enqueue(), work in another plan's memory
 };
 
@@ -41,6 +42,11 @@ struct Fault : DeviceError {
   std::vector<unsigned> threads;  ///< in the block, of those who fail or wait, ascending; empty if no kernel runs
   std::string file;               ///< the source file where known, from the project's folder where it lies there
   int line, column;               ///< 0 if unknown
+};
+
+/// The same where the machine lacks the memory for the records of an allocation, which no kernel is to blame for.
+struct NoRecords : NoMemory {
+  using NoMemory::NoMemory;
 };
 
 /// "7", or "(3,1,0)" where the launch's blocks, or its grid, have y or z.

@@ -130,6 +130,47 @@ Memory& owner_of_range(const void* p, std::size_t bytes, const char* what, Site 
   return *m;
 }
 
+/// One more, since an access at the end may reach past it.
+std::size_t record_bytes(const Memory& m) { return (words(m) + 1) * sizeof(Packed); }
+
+/// What is free takes longer to find out than to allocate less.
+constexpr std::size_t worth_asking = std::size_t{4} << 20;
+
+/// Of large records those pages that no kernel has touched yet, and may.
+std::size_t promised_bytes() {
+  std::size_t promised = 0;
+  std::vector<unsigned char> is_there;
+  for (const auto& [begin, m] : heap().live)
+    for (const Packed* const of_kind : {m->writes, m->atomics, m->reads}) {
+      if (!of_kind || record_bytes(*m) < worth_asking) continue;
+      const std::uintptr_t from = reinterpret_cast<std::uintptr_t>(of_kind) / page_bytes * page_bytes;
+      is_there.resize(mapped_bytes(record_bytes(*m)) / page_bytes);
+      if (mincore(reinterpret_cast<void*>(from), mapped_bytes(record_bytes(*m)), is_there.data()) != 0) continue;
+      for (const unsigned char page : is_there) promised += page & 1 ? 0 : page_bytes;
+    }
+  return promised;
+}
+
+/// Of two kinds of records frees those that are all of launches that are over: one launch seldom makes all three.
+void free_old_records(Memory& m) {
+  if (m.name || !m.writes + !m.atomics + !m.reads != 1) return;
+  for (Packed** const of_kind : {&m.writes, &m.atomics, &m.reads})
+    if (*of_kind && std::all_of(*of_kind, *of_kind + words(m), [](Packed p) { return stamps.is_forgotten(p); }))
+      std::free(std::exchange(*of_kind, nullptr));
+}
+
+std::size_t sharing = 1;
+
+/// Empty if each of so many processes can have `bytes` more; else how much is lacking, and what to do.
+std::string lack_of(std::size_t bytes, std::size_t processes) {
+  if (bytes < worth_asking) return "";
+  const std::size_t promised = promised_bytes(), all = host_memory_free() / processes;
+  const std::size_t free = all > promised ? all - promised : 0;
+  if (bytes <= free) return "";
+  return " take " + gib(bytes) + " of this machine's memory, and " + gib(free) +
+         " are free: use smaller arrays, or give it more" + address_space_advice();
+}
+
 /// The bits of Memory::written for the bytes [begin, end) of an allocation, as far as they lie in this word.
 std::uint8_t written_bits(std::size_t word, std::size_t begin, std::size_t end) {
   const std::size_t first = std::max(begin, word * word_bytes) - word * word_bytes;
@@ -160,6 +201,8 @@ void* allocate(std::size_t bytes) {
   if (bytes > memory_free())
     throw NoMemory("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
                       std::to_string(bytes) + " were asked for");
+  if (const std::string lack = lack_of(bytes + bytes / word_bytes, 1); !lack.empty())
+    throw NoMemory(std::to_string(bytes) + " bytes of the simulated GPU's memory" + lack);
   auto* written = static_cast<std::uint8_t*>(std::calloc(bytes / word_bytes + 1, 1));
   void* const p = written ? map_pages(mapped_bytes(bytes)) : nullptr;
   if (!p) {
@@ -229,8 +272,7 @@ void release(void* p) noexcept {
     h.retired_bytes -= size;
   }
   std::free(m.written);
-  std::free(m.records);
-  std::free(m.reads);
+  free_records(m);
   if (h.released.size() == most_released) h.released.erase(h.released.begin());
   h.released[m.begin] = m.end;
   m = {};
@@ -380,15 +422,36 @@ Stray describe_stray(std::uintptr_t at) {
   return {false, ""};
 }
 
-void make_records(Memory& m) {
-  m.records = static_cast<Record*>(std::calloc(words(m) + 1, sizeof(Record)));
-  if (!m.records) end_out_of_memory();
+void make_records(Memory& m, Packed*& of_kind) {
+  free_old_records(m);
+  const std::size_t bytes = record_bytes(m);
+  const std::string lack = lack_of(bytes, sharing);
+  if (!lack.empty())
+    stop_launch(std::make_exception_ptr(
+        NoRecords("the records of who accesses an allocation of " + gib(m.end - m.begin) + lack)));
+  of_kind = static_cast<Packed*>(std::calloc(bytes, 1));
+  if (!of_kind) end_out_of_memory();
 }
 
-void make_reads(Memory& m) {
-  m.reads = static_cast<Accesses*>(std::calloc(words(m) + 1, sizeof(Accesses)));
-  if (!m.reads) end_out_of_memory();
+void free_records(Memory& m) {
+  for (Packed** const of_kind : {&m.writes, &m.atomics, &m.reads}) std::free(std::exchange(*of_kind, nullptr));
+  m.apart.reset();
 }
+
+void forget_records(Memory& m) {
+  constexpr Packed old{std::uint64_t{1} << Packed::stamp_at};
+  for (Packed* const of_kind : {m.writes, m.atomics, m.reads})
+    for (std::size_t w = 0; of_kind && w < words(m); ++w)
+      if (of_kind[w].bits) of_kind[w] = old;
+  m.apart.reset();
+}
+
+void forget_records() {
+  for (const auto& [begin, m] : heap().live) forget_records(*m);
+  forget_variables_records();
+}
+
+void share_memory(std::size_t processes) { sharing = processes; }
 
 void fill_now(void* dst, unsigned char byte, std::size_t bytes) {
   if (bytes == 0) return;

@@ -4,42 +4,27 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "device/sim/place.h"
 #include "device/sim/plans.h"
+#include "device/sim/records.h"
 
 namespace reductio::sim {
-
-inline constexpr std::size_t word_bytes = 4;  ///< memory is watched in words of this size
 
 /// Where the addresses of allocations begin, each above the last, and where they begin anew: far from what the system
 /// chooses itself. An allocation leaves a page free behind it.
 inline constexpr std::uintptr_t first_address = std::uintptr_t{1} << 45, last_address = std::uintptr_t{1} << 46;
 
-/// Which lanes of one block touched a word last, and when. An epoch ends with each barrier, warp barrier, fence or
-/// acquire of the block.
-struct Accesses {
-  std::uint32_t serial = 0;  ///< of the block's run; 0: nobody
-  std::uint32_t epoch = 0;   ///< of the last of them
-  std::uint32_t lanes = 0;   ///< of the last one's warp
-  std::uint32_t thread : 10 = 0;      ///< the last one's number in its block
-  /// Of reads: also lanes of other warps. Of atomics: also others (causality.h). Of writes: the word's bytes have
-  /// records of their own (SplitWords).
-  std::uint32_t others : 1 = 0;
-  std::uint32_t block_scope : 1 = 0;  ///< of atomics: ordered with those of its own block only
-  std::uint32_t of_another_size : 1 = 0;  ///< of atomics: of 2 or 8 bytes
-  std::uint32_t site : site_bits = 0;  ///< the last one's SiteCode
-};
-static_assert(sizeof(Accesses) == 16);
-
-/// Plain writes, and atomic updates and stores. Atomics conflict with plain accesses, not with each other.
+/// Plain writes, and atomic updates and stores. Atomics conflict with plain accesses, not with each other. Of shared
+/// memory; that of global memory is packed.
 struct Record {
   Accesses writes, atomics;
 };
 
-/// Words of which threads have touched single bytes: neighbours in an array of char or bool do not race.
+/// Words of shared memory of which threads have touched single bytes: neighbours in an array of char do not race.
 struct SplitWord {
   std::array<Record, word_bytes> records;
   std::array<Accesses, word_bytes> reads;
@@ -59,9 +44,10 @@ struct Memory {
   bool forgotten = false;        ///< what was in it, by forget_now()
   const char* name = nullptr;    ///< of a __device__ variable
   std::uint8_t* written = nullptr;  ///< by word: a bit for each byte that has a value
-  Record* records = nullptr;        ///< by word; null until a kernel writes
-  Accesses* reads = nullptr;        ///< by word, plain ones, of the block that read last; null until a kernel reads
-  SplitWords split;
+  // By word; null until a kernel makes such an access.
+  Packed *writes = nullptr, *atomics = nullptr;
+  Packed* reads = nullptr;  ///< plain ones, of the block that read last
+  std::unique_ptr<Apart> apart;
 };
 inline constexpr std::uint8_t whole_word = 0xF;  ///< of Memory::written
 inline std::size_t words(const Memory& m) { return (m.end - m.begin + word_bytes - 1) / word_bytes; }
@@ -124,9 +110,15 @@ struct Stray {
   std::string words;
 };
 Stray describe_stray(std::uintptr_t);
-/// Begins to keep records of what kernels write, or read, in an allocation.
-void make_records(Memory&);
-void make_reads(Memory&);
+/// Begins to keep records of a kind of accesses. Ends the launch by NoRecords if the machine lacks the memory for them.
+void make_records(Memory&, Packed*& of_kind);
+void free_records(Memory&);
+/// All records are of launches that are over: they say no more than that somebody wrote.
+void forget_records();
+void forget_records(Memory&);
+void forget_variables_records();
+/// So many processes as this one run at once, each of which is going to need what this one needs.
+void share_memory(std::size_t processes);
 
 /// The plan that enqueues (ActsAs); 0: none.
 PlanId acting_plan();

@@ -118,6 +118,10 @@ cudaError_t call(const char* name, Site site, Body body) {
       if (!r.program->goes_on) r.broken = error;
       r.program->found(placed(e, site));
     }
+  } catch (const NoRecords& e) {
+    if (!r.program) throw;
+    error = r.broken = cudaErrorMemoryAllocation;
+    r.program->found(placed(Fault(FaultKind::memory, "", 0, {}, "", 0, e.what()), site));
   } catch (const NoMemory& e) {
     error = fail(cudaErrorMemoryAllocation, site, name, e.what());
   } catch (const DeviceError& e) {
@@ -293,6 +297,7 @@ void wait_for(const Event& e) {
 void begin_program(ProgramEvents events) {
   const DeviceLock lock;
   if (events.goes_on) scheduler().listen_to_races(events.found);
+  share_memory(events.processes);
   runtime().program = std::move(events);
 }
 

@@ -21,6 +21,7 @@ struct ProgramEvents {
   /// A kernel goes on after a race, and its other threads do after an access out of bounds; after another fault the
   /// device is as before. Else every call fails, as CUDA's.
   bool goes_on = false;
+  std::size_t processes = 1;  ///< that run such a program at once
 };
 /// The process is going to run a program's main(). Faults are told, and not thrown: a call of the runtime returns
 /// CUDA's error. In other processes, those of plug-ins, they are thrown.

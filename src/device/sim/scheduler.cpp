@@ -138,6 +138,7 @@ void Scheduler::start_block(unsigned rank) {
   b.first_serial = first_serial_;
   b.grid = static_cast<std::uint32_t>(shape_.grid);
   b.epoch = 1;
+  b.stamp_epoch = 0;
   b.unordered_from = unordered_from_;
   b.unordered = first_serial_ - unordered_from_ + b.grid;
   b.barrier_epoch = b.grid_epoch = b.settled_epoch = 0;
@@ -376,6 +377,7 @@ void Scheduler::run(const Shape& shape, const KernelCode& code, const std::strin
   }
   first_serial_ = serials_ + 1;
   unordered_from_ = log_.begin(first_serial_, enqueued, shape.overlaps);
+  stamps.begin_launch(first_serial_, unordered_from_, std::min(unordered_from_, log_.beside_from()));
   // Work of another stream that nothing orders before or after it may hold places for as long as it waits for some. A
   // cooperative launch gets all of its places or none.
   if (!shape.cooperative && (another_stream_holds_kernels(enqueued.stream) || log_.others_from() != first_serial_))

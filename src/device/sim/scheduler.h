@@ -81,6 +81,7 @@ class Scheduler {
   /// Ends the running thread where its stack cannot be unwound, after a fault.
   [[noreturn]] void abandon();
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
+  [[noreturn]] void stop(std::exception_ptr, bool is_race = false);
   /// Takes the thread out of its kernel, and lets all others go on: one of them may have a race, which says more. For
   /// barriers it has returned.
   [[noreturn]] void leave(FaultKind, Site, const std::string& what);

@@ -28,8 +28,7 @@ struct Touched {
   Touched(const Touched&) = delete;
   ~Touched() {
     std::free(memory.written);
-    std::free(memory.records);
-    std::free(memory.reads);
+    free_records(memory);
   }
 };
 struct Variable : ListedVariable {
@@ -86,8 +85,8 @@ Touched& touch(Variables& v, const ListedVariable& n) {
 
 void forget(Memory& m) {
   m.forgotten = true;
-  for (std::size_t w = 0; m.records && w < words(m); ++w) {
-    if (m.records[w].writes.serial == 0 && m.records[w].atomics.serial == 0) continue;
+  for (std::size_t w = 0; w < words(m); ++w) {
+    if (!(m.writes && m.writes[w].bits) && !(m.atomics && m.atomics[w].bits)) continue;
     m.written[w] = 0;
     const std::uintptr_t from = std::max(m.begin + w * word_bytes, m.reach), to = m.begin + (w + 1) * word_bytes;
     std::memset(reinterpret_cast<void*>(from), 0xFF, std::min(to, m.end) - from);
@@ -132,6 +131,10 @@ void write_variable(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
   if (const Variable* const n = find(variables(), reinterpret_cast<std::uintptr_t>(to)); n && n->touched)
     std::memset(n->touched->memory.written, whole_word, words(n->touched->memory));
+}
+
+void forget_variables_records() {
+  for (Touched& t : variables().kept) forget_records(t.memory);
 }
 
 void forget_variables(PlanId plan) { variables().calls[plan] = ++variables().n_calls; }

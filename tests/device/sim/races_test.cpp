@@ -1,6 +1,8 @@
 // Two threads of a block that touch a word, one of them writing, with no barrier between.
 
+#include "device/sim/records.h"
 #include "tests/device/sim/support.h"
+#include "tests/error_of.h"
 
 namespace reductio::sim_tests {
 namespace {
@@ -33,7 +35,7 @@ TEST_P(SimRaces, MissingBlockBarrierIsARace) {
     EXPECT_TRUE(
         says(f,
              "writes byte 4 of the block's shared memory, which thread 0 read "
-             "(tests/device/sim/races_test.cpp:17:41) with no barrier between"))
+             "(tests/device/sim/races_test.cpp:19:41) with no barrier between"))
         << f.what();
   } else if (GetParam() == Order::reverse) {
     // Threads 127 ... 64 have one level each; thread 63 has two.
@@ -41,7 +43,7 @@ TEST_P(SimRaces, MissingBlockBarrierIsARace) {
     EXPECT_TRUE(
         says(f,
              "reads byte 508 of the block's shared memory, which thread 127 wrote "
-             "(tests/device/sim/races_test.cpp:17:41) with no barrier between"))
+             "(tests/device/sim/races_test.cpp:19:41) with no barrier between"))
         << f.what();
   }
 }
@@ -220,6 +222,73 @@ TEST_P(SimRaces, OrderPassesThroughAThirdLane) {
   const Buffer<unsigned> out(1);
   run<ordered_through_a_third>(1, 32, 4, out.ptr());
   EXPECT_EQ(on_host(out)[0], 42u);
+}
+
+/// Threads write neighbours in an array of small elements, in some order, and then one reads another's.
+template <class T>
+__global__ void neighbours(T* out, unsigned* result, unsigned writer, bool waits) {
+  out[threadIdx.x] = static_cast<T>(threadIdx.x);
+  if (waits) __syncthreads();
+  if (threadIdx.x == 40) *result = static_cast<unsigned>(out[writer]);
+}
+
+template <class T>
+void expect_neighbours_told_apart(std::size_t offset) {
+  const Buffer<T> out(64 + 8);
+  const Buffer<unsigned> result(1);
+  T* const p = out.ptr() + offset;
+  run<neighbours<T>>(1, 64, 0, p, result.ptr(), 33u, true);
+  run<neighbours<T>>(1, 64, 0, p, result.ptr(), 40u, false);  // its own
+  for (const unsigned writer : {33u, 34u, 35u, 36u, 39u, 41u}) {
+    const Fault f = fault_of<neighbours<T>>(1, 64, 0, p, result.ptr(), writer, false);
+    EXPECT_TRUE(f.kind == FaultKind::race || f.kind == FaultKind::unwritten) << f.what();
+    const std::string other = std::to_string(f.threads == Threads{40} ? writer : 40);
+    EXPECT_TRUE(says(f, "thread " + other + (other == "40" ? " read" : " wrote"))) << f.what();
+  }
+}
+
+TEST_P(SimRaces, SmallElementsAreToldApart) {
+  for (const std::size_t offset : {0, 1, 2, 3}) {
+    expect_neighbours_told_apart<signed char>(offset);
+    expect_neighbours_told_apart<short>(offset);
+  }
+}
+
+__global__ void lane_by_lane(unsigned* p, unsigned readers) {
+  const unsigned value = readers >> threadIdx.x % 32 & 1 ? *p : 0;
+  if (threadIdx.x == 40) *p = value + 1;
+}
+
+TEST_P(SimRaces, EachReadingLaneIsKept) {
+  const auto p = zeros<unsigned>(1);
+  for (const unsigned readers : {1u, 0x80u, 0xf0u, 0xfu, 0x10001u, 0xffff00ffu, ~0u, ~1u}) {
+    const Fault f = fault_of<lane_by_lane>(1, 32 + 9, 0, p.ptr(), readers);
+    EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  }
+  run<lane_by_lane>(1, 41, 0, p.ptr(), 0u);
+}
+
+/// Stamps are numbers of 25 bits: they begin anew, and where a launch takes all, records go without.
+TEST_P(SimRaces, RecordsOutlastTheirStamps) {
+  struct Few {
+    ~Few() { sim::stamps.most = sim::Packed::most_stamps; }
+  } few;
+  const auto p = zeros<unsigned>(1);
+  const auto bytes = zeros<unsigned>(32);
+  for (const unsigned most : {3u, 4u, 16u}) {
+    sim::stamps.most = most;
+    for (int again = 0; again < 20; ++again) {
+      run<add_one>(1, 32, 0, bytes.ptr());
+      EXPECT_EQ(fault_of<lane_by_lane>(1, 41, 0, p.ptr(), 0x10001u).kind, FaultKind::race);
+      run<neighbours<signed char>>(1, 64, 0, reinterpret_cast<signed char*>(bytes.ptr()), p.ptr(), 33u, true);
+      EXPECT_NE(error_of([&] {
+                  run<neighbours<short>>(1, 64, 0, reinterpret_cast<short*>(bytes.ptr()), p.ptr(), 33u, false);
+                }),
+                "");
+      zero(bytes.ptr(), 32, Stream{});
+      sim::synchronize({});
+    }
+  }
 }
 
 }  // namespace
