@@ -1,6 +1,7 @@
 """inspect and draw: counts that a GPU agrees with, and trees that were really added."""
 
 import csv
+import gzip
 import json
 import os
 import re
@@ -118,29 +119,38 @@ def test_a_race_is_drawn_where_it_happened(tmp_path):
     assert "racy.cu:6:8" in run("inspect", str(source), "--n", "16", fails=2).err
 
 
-# What Nsight Compute measured on an H200: bytes used of those that were moved.
-LOADED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct"
-STORED = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct"
-# Here nvcc loads again what it has just stored, once for each addition.
-LOADS_AGAIN = "load=chained"
+def agreement():
+    """What experiments/counts.py wrote on an H200."""
+    with gzip.open(SOURCE / "experiments/results/nvidia-h200-counts/counts.csv.gz", "rt") as file:
+        return list(csv.DictReader(file))
 
 
-def measured():
-    with (SOURCE / "experiments/results/nvidia-h200/ncu.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["variant"].startswith("unroll/")]
-    return {(row["variant"], row["settings"], row["metric"]): float(row["value"]) for row in rows
-            if row["metric"] in (LOADED, STORED)}
+def may_differ(row):
+    """nvcc keeps in registers what clang++ loads again, and the hardware counts what it repeats, as collisions of warps."""
+    return "load=chained" in row["settings"] or row["counter"].startswith("shared")
 
 
-@pytest.mark.parametrize("variant, settings", sorted({key[:2] for key in measured()}))
-def test_sectors_are_those_that_the_profiler_counts(variant, settings):
-    out = run("inspect", variant, "--n", "2^16", "--types", "i32", "--set", settings.replace(";", ","), "--json").out
-    totals = json.loads(out)["kernels"][0]["totals"]
-    for metric, kind in ((LOADED, "global load"), (STORED, "global store")):
-        if metric == LOADED and LOADS_AGAIN in settings:
-            continue
-        used = 100 * totals[kind]["bytes"] / (32 * totals[kind]["sectors"])
-        assert used == pytest.approx(measured()[variant, settings, metric], abs=0.006), (metric, kind)
+def test_requests_and_sectors_are_those_of_the_profiler():
+    rows = [row for row in agreement() if not may_differ(row)]
+    assert len(rows) > 1000
+    assert [row for row in rows if row["simulated"] != row["profiled"]] == []
+
+
+def test_the_counts_are_still_those_that_were_compared():
+    """Of small calls, one of each kernel."""
+    calls = {}
+    for row in agreement():
+        if row["n"] == "16384" and row["element_type"] == "f32":
+            calls.setdefault(row["variant"], {}).setdefault(row["settings"], {})[row["counter"]] = int(row["simulated"])
+    assert len(calls) > 20
+    for variant, by_settings in calls.items():
+        settings, counts = next(iter(by_settings.items()))
+        out = run("inspect", variant, "--n", "16384", "--types", "f32", "--like", "nvidia-h200", "--json",
+                  *(["--set", settings.replace(";", ",")] if settings else [])).out
+        totals = [kernel["totals"] for kernel in json.loads(out)["kernels"]]
+        for counter, count in counts.items():
+            kind, unit = counter.rsplit(" ", 1)
+            assert sum(t[kind][unit] for t in totals) == count, (variant, settings, counter)
 
 
 def test_counts_by_line_as_json_and_csv():

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/inspect/subject.h"
@@ -63,9 +65,14 @@ int run(DrawOptions& options) {
   picture.subtitle = join(facts, ", ");
   const auto input = inspect::powers_of_two(s.problem.type, s.problem.n);
   inspect::SimulatedCall call(*backend, *s.variant, s.problem, s.settings, input);
+  std::optional<std::pair<std::size_t, unsigned>> place;  // of who failed: others may have gone on
   const auto failing = [&] {
     try {
       call.run();
+    } catch (const sim::Fault& fault) {
+      picture.note = fault.what();
+      if (!fault.threads.empty()) place = {fault.block, fault.threads.front()};
+      return true;
     } catch (const DeviceError& e) {
       picture.note = e.what();
       return true;
@@ -81,6 +88,7 @@ int run(DrawOptions& options) {
     const inspect::TreeTracer tracer(s.problem, call.input(), call.output());
     const bool failed = failing();
     picture.tree = tracer.tree(failed);
+    if (place) std::tie(picture.tree.fault.block, picture.tree.fault.thread) = *place;
   }
   if (picture.tree.nodes.size() == s.problem.n && picture.note.empty())
     throw UsageError(s.variant->id +
