@@ -391,7 +391,7 @@ TEST_P(SimExact, SmallSumsAreRoundedOnce) {
 /// wide tile in one block; and in tiles of 120 binary orders, whose lanes' bins move. By several blocks, each way to
 /// read. Sums, and sums of squares beside them in moments.
 template <class T>
-void magnitudes() {
+void sums_of_any_magnitude() {
   using L = std::numeric_limits<T>;
   constexpr int least = L::min_exponent - L::digits, most = L::max_exponent - 16, step = sizeof(T) == 8 ? 41 : 7;
   constexpr std::size_t tile = 16 * 1024 / sizeof(T), n = 11 * tile / 4;
@@ -428,8 +428,8 @@ void magnitudes() {
   }
 }
 TEST_P(SimExact, MagnitudesAnywhereHaveTheBitsOfCores) {
-  magnitudes<float>();
-  magnitudes<double>();
+  sums_of_any_magnitude<float>();
+  sums_of_any_magnitude<double>();
 }
 
 /// Wide tiles at both ends of what lanes' bins hold: 256 binary orders with both parts of each double, none subnormal
