@@ -12,7 +12,6 @@ Exit code: 0 all counted, 1 something was not, 77 skipped: no ncu, or it may not
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import re
@@ -20,7 +19,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ncu import Skipped, csv_part, find_ncu, number
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src")]
+
+from ncu import Skipped, csv_part, find_ncu, number  # noqa: E402
+from report.command_line import Parser  # noqa: E402
 
 SIZES = ("2^14", "2^17", "2^20")
 TYPES = ("i32", "f32", "f64")
@@ -89,9 +92,9 @@ def rows_of(log: str, reductio: str, like: str):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="counts.py", description="Counts of the simulated device beside ncu's")
+    parser = Parser(prog="counts.py", description="Counts of the simulated device beside ncu's")
     parser.add_argument("folder", type=Path, help="the machine's results folder")
-    parser.add_argument("--reductio", default=str(Path(__file__).resolve().parents[1] / "build" / "bin" / "reductio"))
+    parser.add_argument("--reductio", default=str(ROOT / "build" / "bin" / "reductio"))
     parser.add_argument("--ncu", default="", help="Nsight Compute's command line (default: looked for)")
     parser.add_argument("--gpu", default="", help="as in reductio --gpu")
     parser.add_argument("--like", default="nvidia-h200", help="the GPU, as in reductio inspect --like")

@@ -21,7 +21,7 @@ void SimulatedCall::run() {
   output_.poison(stream_);
   plan_.begin_call(stream_);
   plan_.enqueue(in_.get(), output_.get(), stream_);
-  Result result{};
+  Result result(output_.bytes());
   if (plan_.info().result == ResultLocation::on_device)
     backend_.synchronize(stream_);
   else

@@ -105,7 +105,7 @@ Counts count_request(Kind kind, std::uint32_t lanes, const std::array<std::uint6
   unsigned distinct = 0;
   for (unsigned first = 0; first < warp_size; first += together) {
     std::vector<std::uint64_t> units;
-    for (unsigned l = first; l < first + together; ++l) {
+    for (unsigned l = first; l < std::min(first + together, warp_size); ++l) {
       if (!(lanes >> l & 1)) continue;
       for (std::uint64_t u = at[l] / unit; u <= (at[l] + bytes - 1) / unit; ++u) units.push_back(u);
       begins[distinct++] = at[l];

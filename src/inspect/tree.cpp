@@ -129,8 +129,7 @@ class TreeTracer::Implementation final : public sim::Follower {
                   const sim::Site& site) override {
     settle();
     if (operation == sim::WarpOperation::sync) {
-      std::size_t row = 0;
-      for (std::uint32_t m = mask; m; m &= m - 1) row = std::max(row, row_of_block_warp(b.index, w));
+      const std::size_t row = row_of_block_warp(b.index, w);
       add_barrier({launches_.size() - 1, b.index, row, static_cast<int>(w), to_string(site)});
       floors_[{b.index, static_cast<int>(w)}] = row;
       return;
@@ -172,7 +171,8 @@ class TreeTracer::Implementation final : public sim::Follower {
     if (at != global_.end())
       roots.push_back(at->second);
     else
-      for (const auto& [where, node] : global_) {  // left to the host: what nobody has added to more
+      for (const auto& place_and_node : global_) {  // left to the host: what nobody has added to more
+        const std::size_t node = place_and_node.second;  // clang 14 captures no structured bindings
         const bool used = std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& other) {
           return std::find(other.made_of.begin(), other.made_of.end(), node) != other.made_of.end();
         });

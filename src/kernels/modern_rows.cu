@@ -11,8 +11,8 @@
 ///   modern/column-by-tiles   a block takes 32 columns at a time; its warps, rows in turn
 ///   modern/segment-by-warp   a warp takes a segment, whatever its length: one giant leaves all others waiting
 ///
-/// All add up a row's elements in an order that its length alone decides, whatever lies beside it, but row-by-blocks,
-/// whose atomics come as they come.
+/// All add up a row's elements in an order that its length and the block decide, whatever lies beside it, but
+/// row-by-blocks, whose atomics come as they come.
 
 #include <algorithm>
 #include <cstdint>

@@ -163,9 +163,10 @@ def test_counts_by_line_as_json_and_csv():
 
 @pytest.mark.parametrize("words, message", [
     (["draw"], "name a variant"),
-    (["draw", "levels/naive", "--n", "64"], "--n 64 is too large to draw: a picture has 1 to 32 elements"),
+    (["draw", "levels/naive", "--n", "64"], "--n 64 cannot be drawn: a picture has 1 to 32 elements"),
     (["draw", "squares/multi-block", "--n", "32"], "1 to 26 elements of f64"),
     (["draw", "exact/sum"], "keeps its partial sums in another form"),
+    (["inspect", "modern/segment-by-warp"], "sums rows, columns or segments"),
     (["draw", "host/plain"], "host/plain does not run on the simulated device"),
     (["draw", "levels/naive", "-o", "/nope/x.svg"], "cannot write '/nope/x.svg'"),
     (["inspect", "levels/naive", "--like", "nvidia-x"], "nvidia-x"),

@@ -24,7 +24,7 @@ __device__ int total;
 __managed__ int shown;
 namespace deep { template <class T, int more> __global__ void __launch_bounds__(64) put(T* p, T v) { p[blockIdx.x * 64 + threadIdx.x] = v + more; } }
 template <class T> __global__ void deduced(T* p, T v) { *p = v; }
-__global__ void plain(int* p, int v) { if (p && threadIdx.x == 0) p[blockIdx.x] = v; }
+__global__ void plain(int* p, int v) { static int calls; if (p && threadIdx.x == 0) { atomicAdd(&calls, 1); p[blockIdx.x] = v; } }
 __global__ void none() { if (threadIdx.x == 0 && blockIdx.x == 0) total = 5; }
 template <class F> __global__ void each(int n, F f) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) f(i); }
 struct Pair { float4 a; int b; };

@@ -150,7 +150,7 @@ def test_indices_of_32_bits_count_to_a_lowered_limit(reductio):
     (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, starve, random"),
     (["--check", "twice"],
      "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, calls, many-calls, settings, chain, "
-     "bias, fault"),
+     "bias, neighbours, fault"),
     (["--like", "gpu-none", "--sizes", "1000"],
      "unknown GPU 'gpu-none' to be like; known: small, sm-75, sm-86, nvidia-h200, nvidia-b200"),
     (["--like", "nvidia-h200"], "--like is of the simulated device; give --device sim, too"),

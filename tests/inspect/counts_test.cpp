@@ -45,6 +45,9 @@ TEST(InspectCounts, WavefrontsAreWhatTheBusiestBankTakes) {
   EXPECT_EQ(count_request(Kind::shared_load, ~0u, strided(0, 16), 16).wavefronts, 4u);
   EXPECT_EQ(conflicts(16, 8), 2u);
   EXPECT_EQ(conflicts(1, 1), 0u);
+  EXPECT_EQ(count_request(Kind::shared_load, ~0u, strided(0, 12), 12).threads, 32u);
+  EXPECT_EQ(count_request(Kind::shared_load, ~0u, strided(0, 12), 12).wavefronts, 4u);
+  EXPECT_EQ(count_request(Kind::shared_load, ~0u, strided(0, 24), 24).bytes, 32u * 24);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ int run(DrawOptions& options) {
   const std::size_t most = inspect::most_decoded(s.problem.type, s.problem.operation);
   if (options.subject.n.empty()) s.problem.n = most;
   if (s.problem.n == 0 || s.problem.n > most)
-    throw UsageError(fmt::format("--n {} is too large to draw: a picture has 1 to {} elements of {} ({})",
+    throw UsageError(fmt::format("--n {} cannot be drawn: a picture has 1 to {} elements of {} ({})",
                                  options.subject.n, most, name(s.problem.type), name(s.problem.operation)));
   if (s.problem.operation != Operation::sum && s.problem.operation != Operation::sum_of_squares)
     throw UsageError("a picture is of a sum or a sum of squares; give --operations sum");

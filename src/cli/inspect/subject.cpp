@@ -44,6 +44,8 @@ Subject subject_of(SubjectOptions& options, const std::function<ElementType(cons
   Problem problem{.operation = asked.operations.empty() ? v.operations.front() : asked.operations.front(),
                   .n = options.n.empty() ? 1 : parse_size(options.n)};
   problem.type = asked.types.empty() ? type(v.types) : asked.types.front();
+  if (has_shape(problem.operation))
+    throw UsageError(v.id + " sums rows, columns or segments; inspect and draw take sums of one array");
   const Settings settings = v.settings(asked.settings);
   if (const std::string why = refusal(v, DeviceKind::sim, problem, settings); !why.empty())
     throw UsageError(v.id + " refuses this: " + why);

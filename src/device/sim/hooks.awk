@@ -5,7 +5,7 @@
 #   - shared arrays get their names: `reductio_arrays`. What is only declared, as dynamic shared memory is, has no size;
 #   - variables, as __device__ ones, get their sizes and names, and whose they are: `reductio_variables`;
 #   - where `program` is set, memory of kernels' own and what they print are ours, and variables are the host's but
-#     those that `of_device` names, one a line.
+#     those that `of_device` names, one a line, and static ones of functions.
 
 function string(text) {
   if (!(text in strings)) strings[text] = ++n_strings
@@ -79,7 +79,7 @@ $1 == ".type" && $2 ~ /,@object$/ { object = substr($2, 1, length($2) - length("
 $1 == ".comm" || ($1 == ".size" && variables) {
   split($2 $3, part, ",")
   if (part[1] == object && object !~ /^(__emutls|DW\.ref|_Z(TV|TI|TS|GV)|\.L)/)
-    bytes_of[object] = part[2] ", " ($1 == ".size" && constant ? 1 : program && !(object in is_of_device) ? 2 : 0)
+    bytes_of[object] = part[2] ", " ($1 == ".size" && constant ? 1 : program && !(object in is_of_device) && object !~ /^_ZZ/ ? 2 : 0)
 }
 
 $1 == ".addrsig_sym" || $1 == ".addrsig" { next }

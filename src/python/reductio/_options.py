@@ -9,6 +9,8 @@ class Selected(TypedDict, total=False):
     types: Any
     operations: Any
     sizes: Any
+    shapes: Any
+    segments: Any
     set: Any
     seed: int
     device: str
