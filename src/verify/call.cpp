@@ -74,7 +74,7 @@ void* Output::get() const { return memory_.bytes_at(guard); }
 std::string Output::read(void* result, Stream stream) const {
   std::vector<std::byte> all(memory_.size());
   backend_.copy_out(all.data(), memory_.get(), all.size(), stream);
-  std::memcpy(result, all.data() + guard, bytes_);
+  if (bytes_ > 0) std::memcpy(result, all.data() + guard, bytes_);
   for (std::size_t i = 0; i < all.size(); ++i)
     if ((i < guard || i >= guard + bytes_) && all[i] != std::byte{mark})
       return i < guard ? "wrote " + std::to_string(guard - i) + " bytes before the output"

@@ -81,11 +81,10 @@ class SmallNumbers {
       const double x = floating_result(result.data(), type);
       return std::abs(x) < 0x1p40 ? static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::max() / 2;
     }
-    std::int64_t wide = 0;
-    std::int32_t narrow = 0;
+    if (std::int32_t narrow; type == ElementType::i32) return std::memcpy(&narrow, result.data(), sizeof narrow), narrow;
+    std::int64_t wide;
     std::memcpy(&wide, result.data(), sizeof wide);  // of i128 the lower half
-    std::memcpy(&narrow, result.data(), sizeof narrow);
-    return type == ElementType::i32 ? narrow : wide;
+    return wide;
   }
 
   Workbench& bench_;

@@ -83,7 +83,7 @@ TEST_P(EveryVariant, keeps_its_word) {
       const PlanInfo info = plan->info();
       EXPECT_EQ(info.grid_blocks == 0, GetParam().device == DeviceKind::cpu) << "n=" << n;
       EXPECT_EQ(info.block_threads == 0, GetParam().device == DeviceKind::cpu) << "n=" << n;
-      if (n > 1) {
+      if (n > 1 && !has_shape(v.operations.front())) {
         // Some element meets at least as many additions as a balanced tree is deep, and none more than there are, but
         // for the zeros that partial results start from. An exact sum's do not round.
         EXPECT_TRUE(v.group() == "exact" || static_cast<double>(info.longest_chain) >= std::log2(n)) << "n=" << n;

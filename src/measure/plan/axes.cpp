@@ -30,7 +30,11 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
       continue;
     std::vector<Operation> operations = selected_or(selection.operations, {v->operations.front()});
     if (!selection.shapes.empty() && selection.operations.empty()) operations = v->operations;
-    std::erase_if(operations, [&](Operation o) { return !takes(o, selection.shapes); });
+    std::erase_if(operations, [&](Operation o) {
+      // `has` is not asked of what no variant has by chance: segments of large inputs take long to draw.
+      const bool lacks = std::find(v->operations.begin(), v->operations.end(), o) == v->operations.end();
+      return !takes(o, selection.shapes) || (axes.has && has_shape(o) && lacks);
+    });
     const auto types = selected_or(selection.types, selected_or(axes.types, {v->types.front()}));
     auto settings = axes.settings ? axes.settings(*v) : expand_settings(*v, selection, {});
     std::erase_if(settings, [&](const Settings& s) { return v->fault_of(s) && !asked_for(*v, s); });
