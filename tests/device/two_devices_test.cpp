@@ -45,7 +45,8 @@ std::uint32_t expected() {
 std::vector<const Variant*> on_both() {
   std::vector<const Variant*> both;
   for (const Variant& v : variants())
-    if (v.runs_on(DeviceKind::sim) && v.runs_on(DeviceKind::cuda) && !v.fault_of(v.settings()) && !has_shape(v.operations.front()) &&
+    if (v.runs_on(DeviceKind::sim) && v.runs_on(DeviceKind::cuda) && !v.fault_of(v.settings()) &&
+        !has_shape(v.operations.front()) &&
         std::find(v.types.begin(), v.types.end(), ElementType::i32) != v.types.end())
       both.push_back(&v);
   return both;

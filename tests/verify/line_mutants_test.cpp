@@ -32,7 +32,8 @@ const std::vector<Unneeded> unneeded{
      "it orders no memory: it holds the clock's last reading back until the whole block is done"},
     // Needed, but not shown: the battery has no data whose tiles alternate so within a block.
     {"window.h", "all lanes have read theirs", "only a tile of lanes' bins just before one of the warp's needs it"},
-    {"window.h", "all bins are read, and may be cleared", "only a tile of the warp's bins just before one of lanes' does"},
+    {"window.h", "all bins are read, and may be cleared",
+     "only a tile of the warp's bins just before one of lanes' does"},
 };
 
 /// Two folders may have a file of that name: then the first that has such a line.
