@@ -81,7 +81,11 @@ class SmallNumbers {
       const double x = floating_result(result.data(), type);
       return std::abs(x) < 0x1p40 ? static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::max() / 2;
     }
-    if (std::int32_t narrow; type == ElementType::i32) return std::memcpy(&narrow, result.data(), sizeof narrow), narrow;
+    if (type == ElementType::i32) {
+      std::int32_t narrow;
+      std::memcpy(&narrow, result.data(), sizeof narrow);
+      return narrow;
+    }
     std::int64_t wide;
     std::memcpy(&wide, result.data(), sizeof wide);  // of i128 the lower half
     return wide;
