@@ -74,18 +74,8 @@ std::size_t parse_term(std::string_view term, std::string_view whole) {
   return power(10, exponent, parse_digits(digits, whole), whole);
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 void append_range(std::vector<std::size_t>& out, std::string_view text) {
-  const auto parts = split(text, ':');
+  const auto parts = split_at(text, ':');
   if (parts.size() > 3 || parts[0].empty() || parts[1].empty()) malformed(text);
   const std::size_t first = parse_size(parts[0]), last = parse_size(parts[1]);
   if (first > last) throw UsageError("empty range of sizes '" + std::string(text) + "': it begins above its end");
@@ -107,6 +97,16 @@ void append_range(std::vector<std::size_t>& out, std::string_view text) {
 
 }  // namespace
 
+std::vector<std::string_view> split_at(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::size_t parse_size(std::string_view text) {
   const auto sign = text.find_first_of("+-");
   const std::size_t value = parse_term(text.substr(0, sign), text);
@@ -122,7 +122,7 @@ std::size_t parse_size(std::string_view text) {
 
 std::vector<std::size_t> parse_sizes(std::string_view text) {
   std::vector<std::size_t> out;
-  for (const std::string_view part : split(text, ',')) {
+  for (const std::string_view part : split_at(text, ',')) {
     if (part.find(':') == std::string_view::npos)
       out.push_back(parse_size(part));
     else

@@ -15,6 +15,9 @@ namespace reductio {
 /// More elements than any memory holds, and few enough that no count of their bytes wraps around to look small.
 inline constexpr std::size_t most_elements = std::size_t{1} << 60;
 
+/// What stands between the separators: "a,,b" has three parts, "" has one, which is empty.
+std::vector<std::string_view> split_at(std::string_view text, char separator);
+
 /// One number of elements: "1000", "2^20", "1e6", "2.5e6", or such a number plus or minus another: "2^20-1".
 /// Throws UsageError for anything else, for fractions and for more than most_elements.
 std::size_t parse_size(std::string_view);

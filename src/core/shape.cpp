@@ -13,16 +13,6 @@
 namespace reductio {
 namespace {
 
-std::vector<std::string> words_between(std::string_view text, char separator) {
-  std::vector<std::string> out;
-  while (true) {
-    const auto end = text.find(separator);
-    out.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 1);
-  }
-}
-
 [[noreturn]] void malformed_shape(const std::string& text) {
   throw UsageError("malformed shape '" + text +
                    "'; write rows and columns as 2^16x2^10, with a pitch as 1000x24/32, and * for what --sizes leaves "
@@ -38,7 +28,7 @@ void check_shape(const std::string& text, std::size_t rows, std::size_t columns,
 }
 
 /// One side of a shape; nothing for `*`.
-std::vector<std::optional<std::size_t>> parse_side(const std::string& text) {
+std::vector<std::optional<std::size_t>> parse_side(std::string_view text) {
   if (text == "*") return {std::nullopt};
   const std::vector<std::size_t> sizes = parse_sizes(text);
   return {sizes.begin(), sizes.end()};
@@ -104,9 +94,10 @@ bool InputShape::operator==(const InputShape& o) const {
 
 std::vector<AskedShape> parse_shapes(std::string_view text) {
   std::vector<AskedShape> out;
-  for (const std::string& word : words_between(text, ',')) {
-    const auto parts = words_between(word, '/');
-    const auto sides = words_between(parts.front(), 'x');
+  for (const std::string_view part : split_at(text, ',')) {
+    const std::string word(part);
+    const auto parts = split_at(word, '/');
+    const auto sides = split_at(parts.front(), 'x');
     if (parts.size() > 2 || sides.size() != 2 || sides[0].empty() || sides[1].empty()) malformed_shape(word);
     const auto pitch = parts.size() == 2 ? std::optional(parse_size(parts[1])) : std::nullopt;
     for (const auto& rows : parse_side(sides[0]))
@@ -119,7 +110,8 @@ std::vector<AskedShape> parse_shapes(std::string_view text) {
 }
 
 std::vector<std::string> parse_segments(std::string_view text) {
-  std::vector<std::string> out = words_between(text, ',');
+  const auto words = split_at(text, ',');
+  std::vector<std::string> out(words.begin(), words.end());
   for (const std::string& word : out)
     if (!are_lengths(word))
       throw UsageError(

@@ -129,8 +129,8 @@ class TreeTracer::Implementation final : public sim::Follower {
                   const sim::Site& site) override {
     settle();
     if (operation == sim::WarpOperation::sync) {
-      const std::size_t row = row_of_block_warp(b.index, w);
-      add_barrier({launches_.size() - 1, b.index, row, static_cast<int>(w), to_string(site)});
+      const std::size_t row = last_row(b.index, static_cast<int>(w));
+      barriers_.push_back({launches_.size() - 1, b.index, row, static_cast<int>(w), to_string(site)});
       floors_[{b.index, static_cast<int>(w)}] = row;
       return;
     }
@@ -151,8 +151,8 @@ class TreeTracer::Implementation final : public sim::Follower {
 
   void block_meets(const sim::BlockState& b, const sim::Site& site) override {
     settle();
-    const std::size_t row = row_of_block(b.index);
-    add_barrier({launches_.size() - 1, b.index, row, -1, to_string(site)});
+    const std::size_t row = last_row(b.index, -1);
+    barriers_.push_back({launches_.size() - 1, b.index, row, -1, to_string(site)});
     floors_[{b.index, -1}] = row;
   }
   void block_ends(const sim::BlockState&) override { settle(); }
@@ -356,13 +356,10 @@ class TreeTracer::Implementation final : public sim::Follower {
     const auto at = floors_.find({block, warp});
     return at == floors_.end() ? 0 : at->second;
   }
-  std::size_t row_of_block(std::size_t block) {
-    return std::max({block_rows_[{block, -1}], floor(block, -1), launch_floor_});
+  /// The last row of a block (warp -1), or of one of its warps, and at least the one behind which it began.
+  std::size_t last_row(std::size_t block, int warp) {
+    return std::max({block_rows_[{block, warp}], floor(block, -1), launch_floor_});
   }
-  std::size_t row_of_block_warp(std::size_t block, unsigned w) {
-    return std::max({block_rows_[{block, static_cast<int>(w)}], floor(block, -1), launch_floor_});
-  }
-  void add_barrier(BarrierLine line) { barriers_.push_back(std::move(line)); }
 
   Problem problem_;
   std::uintptr_t input_, output_;

@@ -14,7 +14,7 @@ namespace reductio::cli {
 
 struct SubjectOptions {
   SelectionOptions selection;
-  std::string word, n, like;
+  std::string word, n;
   void add(CLI::App&, const std::string& standard_n);
 };
 
