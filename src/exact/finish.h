@@ -1,5 +1,5 @@
 #pragma once
-/// How an exact sum ends: the warps' digits become the block's, the blocks' become one, and that is rounded.
+/// How an exact sum ends: the warps' digits become the block's, and the blocks' become one.
 
 #include <cstdint>
 
@@ -8,160 +8,10 @@
 #include "../tuned/launch_table.h"
 #include "../tuned/far_bands.h"
 #include "lanes.h"
+#include "result.h"
 
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
-
-/// What was added up, if the sum is zero.
-enum class Added : unsigned { nothing, negative_zeros, others };
-
-/// Where a result goes: the one that is not null.
-struct ExactResult {
-  float* single;
-  double* twice;
-  std::int64_t* partial;  ///< exact::words of them
-
-  /// exact::rounding() of at most five digits without its two loops: as a whole number of 192 bits.
-  template <class Digit>
-  static __device__ std::uint64_t rounding(exact::Format format, int from, int to, const Digit& digit) {
-    if (to - from > 5) return exact::rounding(format, from, to, digit);
-    std::int64_t d[5];
-#pragma unroll
-    for (int i = 0; i < 5; ++i) {
-      const std::int64_t own = digit(from + i < to ? from + i : from);
-      d[i] = from + i < to ? own : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      d[i + 1] += d[i] >> exact::digit_bits;
-      d[i] &= exact::digit_mask;
-    }
-    constexpr std::int64_t most = std::int64_t{1} << 31;
-    if (d[4] >= most || d[4] <= -most) return exact::rounding(format, from, to, digit);
-    const auto at = [&](int i) { return static_cast<std::uint64_t>(d[i]); };
-    std::uint64_t low = at(0) | at(1) << 40, middle = at(1) >> 24 | at(2) << 16 | at(3) << 56,
-                  high = at(3) >> 8 | at(4) << 32;
-    const bool negative = d[4] < 0;
-    if (negative) {
-      low = ~low + 1;
-      middle = ~middle + (low == 0);
-      high = ~high + ((low | middle) == 0);
-    }
-    if ((low | middle | high) == 0) return 0;
-    // The highest word that is not zero becomes the first.
-    int unit = exact::lowest + exact::digit_bits * from + 128;
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      if (high == 0) {
-        high = middle;
-        middle = low;
-        low = 0;
-        unit -= 64;
-      }
-    const int lead = __clzll(static_cast<long long>(high));
-    const std::uint64_t bits = lead == 0 ? high : high << lead | middle >> (64 - lead), rest = middle << lead | low;
-    return exact::rounded_bits(format, negative, bits, unit - lead, rest != 0);
-  }
-
-  /// The place for a second result, behind the first.
-  __device__ ExactResult second() const {
-    return {single ? single + 1 : single, twice ? twice + 1 : twice, partial ? partial + exact::words : partial};
-  }
-
-  /// By a whole warp.
-  template <int per_lane>
-  __device__ void store(std::int64_t (&digit)[per_lane], Added added, unsigned specials) const {
-    constexpr int base = LaneDigits<per_lane>::base;
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    if (partial) {
-      carry_digits(digit);
-      for (int i = lane; i < base; i += 32) partial[i] = 0;
-#pragma unroll
-      for (int k = 0; k < per_lane; ++k)
-        if (base + lane + 32 * k < exact::digits) partial[base + lane + 32 * k] = digit[k];
-      const int i = exact::digits + lane;
-      if (i >= exact::words) return;
-      std::int64_t word = 0;
-      if (i == exact::others_word) word = added == Added::others;
-      if (i == exact::negative_zeros_word) word = added == Added::negative_zeros;
-      if (i >= exact::infinity_word && i <= exact::nan_word) word = specials >> (i - exact::infinity_word) & 1;
-      partial[i] = word;
-      return;
-    }
-    // Few digits are not zero, and the loops over them wait for each.
-    int from = exact::digits, to = 0;
-    for (int k = 0; k < per_lane; ++k) widen(from, to, digit[k], base + 32 * k);
-    std::uint64_t bits;
-    if (specials != 0) {
-      bits = exact::special_bits(format(), (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
-    } else {
-      bits = rounding(format(), from, to, [&](int i) {
-        std::int64_t own = digit[0];
-        for (int k = 1; k < per_lane; ++k) own = (i - base) / 32 == k ? digit[k] : own;
-        return __shfl_sync(whole_warp, own, (i - base) % 32);
-      });
-      if (bits == 0 && added == Added::negative_zeros) bits = std::uint64_t{1} << (single ? 31 : 63);
-    }
-    if (lane == 0) put(bits);
-  }
-
-  /// The same of a float or double, where lanes `first` to `last` have digits base + first to base + last, of 52 bits,
-  /// the highest of 40, all others are zero and the sum has another element than -0. False: the result is near the
-  /// subnormal numbers or among them; nothing was stored.
-  __device__ bool store_row(std::int64_t digit, int base, unsigned first, unsigned last) const {
-    const unsigned lane = threadIdx.x % 32;
-    digit = carried(digit, last);
-    // The highest that is not zero keeps its sign, or a negative sum would carry -1 from lane to lane up to the last.
-    const unsigned filled = __ballot_sync(whole_warp, digit != 0);
-    const unsigned high = filled == 0 ? first : 31 - static_cast<unsigned>(__clz(static_cast<int>(filled)));
-    do digit = carried(digit, high);
-    while (__any_sync(whole_warp, lane < high && digit >> exact::digit_bits != 0) != 0);  // hardly ever
-    const bool negative = __any_sync(whole_warp, digit < 0) != 0;
-    const std::int64_t sign = !negative ? 0 : lane == high ? -1 : exact::digit_mask;  // a digit of nothing but signs
-    const unsigned others = __ballot_sync(whole_warp, lane >= first && lane <= high && digit != sign),
-                   below = __ballot_sync(whole_warp, digit != 0);
-    const int top = others == 0 ? static_cast<int>(first) : 31 - __clz(static_cast<int>(others));
-    // As many bits of three digits as there is room for; of a sum below zero with the signs above them.
-    const std::int64_t a = __shfl_sync(whole_warp, digit, top) -
-                           (negative && top < static_cast<int>(high) ? std::int64_t{1} << exact::digit_bits : 0);
-    const auto b = static_cast<std::uint64_t>(__shfl_sync(whole_warp, digit, top - 1)),
-               c = static_cast<std::uint64_t>(__shfl_sync(whole_warp, digit, top - 2)), low = b << 40 | c;
-    const std::int64_t upper = a * (1 << 16) + static_cast<std::int64_t>(b >> 24);
-    const int room = __clzll(upper < 0 ? ~upper : upper) - 1;
-    const auto whole = static_cast<std::int64_t>(static_cast<std::uint64_t>(upper) << room | low >> (64 - room));
-    const bool more = low << room != 0 || (below & ((1u << (top - 2)) - 1)) != 0;
-    const int unit = exact::lowest + exact::digit_bits * (base + top - 2) + 64 - room;
-    if (whole != 0 && unit + 61 < (single ? -126 : -960)) return false;  // or 2^unit would be subnormal
-    if (lane == 0) store_whole(whole, more, unit, Added::others);
-    return true;
-  }
-
-  /// Stores sum * 2^unit, rounded once by the GPU's own conversion; by one thread. `and_more`: the real sum is slightly
-  /// larger; then |sum| > 2^60, and its lowest bit, far below the rounding, stands for that. Multiplying is exact: an
-  /// element is a multiple of the least subnormal number, so a subnormal sum has no bits to round. Not so for squares.
-  __device__ void store_whole(std::int64_t sum, bool and_more, int unit, Added added) const {
-    const std::int64_t all = sum | static_cast<std::int64_t>(and_more);
-    const double power = power_of_two<double>(unit);
-    const bool negative_zero = added == Added::negative_zeros;
-    if (single) single[0] = negative_zero ? -0.0F : static_cast<float>(__ll2float_rn(all) * power);
-    else twice[0] = negative_zero ? -0.0 : __ll2double_rn(all) * power;
-  }
-
- private:
-  /// From `from` to `to` are all digits that are not zero, those of this row, too.
-  static __device__ void widen(int& from, int& to, std::int64_t digit, int base) {
-    const unsigned filled = __ballot_sync(whole_warp, digit != 0);
-    if (filled == 0) return;
-    const int first = base + __ffs(static_cast<int>(filled)) - 1;
-    from = first < from ? first : from;
-    to = base + 32 - __clz(static_cast<int>(filled));
-  }
-  __device__ exact::Format format() const { return single ? exact::format_of<float>() : exact::format_of<double>(); }
-  __device__ void put(std::uint64_t bits) const {
-    if (single) single[0] = exact::number_of<float>(bits);
-    else twice[0] = exact::number_of<double>(bits);
-  }
-};
 
 /// How the blocks of an exact sum combine theirs. Each word has a digit of 40 bits and a count, as those of PackedSum
 /// (tuned/finish.h). Eight lanes update the eight words of home, which are for sums around 1:

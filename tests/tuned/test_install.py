@@ -16,7 +16,8 @@ CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
     "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h",
     "tuned/far_bands.h", "tuned/finish.h", "tuned/cluster.cuh",
-    "exact/exact.h", "exact/tile.h", "exact/window.h", "exact/finish.h", "exact/lanes.h", "exact/partial.h",
+    "exact/exact.h", "exact/tile.h", "exact/elements.h", "exact/window.h", "exact/finish.h", "exact/result.h",
+    "exact/lanes.h", "exact/partial.h",
     "device/kernel.h", "device/cuda/kernel.cuh",
 }
 FORMER = {f"tuned/{name}.h": f'#pragma once\n#include "../exact/{name}.h"\n' for name in ("exact", "partial")}
