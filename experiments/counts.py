@@ -6,7 +6,7 @@
 Every kernel of a document, at three sizes and in each of i32, f32 and f64 that it takes, is called once under ncu and
 once on the simulated device, with the same launch. Needs nothing but Python, and a program with both.
 
-Columns: variant, settings, operation, element_type, n, counter, simulated, profiled.
+Columns: run_id (added by `reductio record`), variant, settings, operation, element_type, n, counter, simulated, profiled.
 Exit code: 0 all counted, 1 something was not, 77 skipped: no ncu, or it may not read the counters.
 """
 
@@ -81,12 +81,12 @@ def rows_of(log: str, reductio: str, like: str):
     for call in calls_in(log):
         is_new = call not in known
         here = known.setdefault(call, inspected(reductio, call, like) if is_new else None)
-        there = [next(kernels) for _ in range(sum(kernel["launches"] for kernel in here))]
+        profiled = [next(kernels) for _ in range(sum(kernel["launches"] for kernel in here))]
         if not is_new:
             continue
         for counter, (metric, kind, count) in COUNTERS.items():
             simulated = sum(kernel["totals"][kind][count] for kernel in here)
-            yield dict(zip(COLUMNS, (*call, counter, simulated, int(sum(kernel[metric] for kernel in there))), strict=True))
+            yield dict(zip(COLUMNS, (*call, counter, simulated, int(sum(kernel[metric] for kernel in profiled))), strict=True))
     if left := len(list(kernels)):
         raise SystemExit(f"counts.py: ncu profiled {left} kernels more than the calls have; is the program another one?")
 
@@ -116,12 +116,17 @@ def main() -> int:
         print(f"counts.py: skipped: {why}", file=sys.stderr)
         return SKIPPED
     rows = list(rows_of(log, options.reductio, options.like))
-    with (options.folder / "counts.csv").open("w", newline="") as file:
+    path = options.folder / "counts.csv"
+    with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    recording = subprocess.run([options.reductio, "record", path, *(["--gpu", options.gpu] if options.gpu else [])],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if recording.returncode:
+        print(f"counts.py: {path} is not in machine.json: {recording.stderr.strip()}", file=sys.stderr)
     equal = sum(row["simulated"] == row["profiled"] for row in rows)
-    print(f"{equal} of {len(rows)} counts are equal; {options.folder / 'counts.csv'}")
+    print(f"{equal} of {len(rows)} counts are equal; {path}")
     return 0 if rows else 1
 
 

@@ -84,7 +84,7 @@ def trimmed_means(row, context, value):
 def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
     """Of every wanted point (row, contexts, rounds, times)."""
     csv.field_size_limit(2**31 - 1)
-    table, lists = tb.with_todays_names(tb.read_words(path)), ("round", "context", "time_s")
+    table, lists = tb.read_words(path), ("round", "context", "time_s")
     tb.refuse_lacking(path, [c for c in tb.SAMPLES.names if c not in table and c not in tb.SAMPLES.optional])
     keys = zip(*(table[c] if c in table else [""] * len(table) for c in key))
     for line, (fields, record) in enumerate(zip(keys, table.to_dict("records")), 2):

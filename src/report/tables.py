@@ -56,8 +56,6 @@ class Columns:
                        counts=those(lambda c: c["kind"] == "count"), **marked)
 
 
-# Of samples, which names columns had in files that keep them.
-FORMERLY = {c["formerly"]: c["name"] for c in SCHEMA["samples"]["columns"] if c.get("formerly")}
 ROWS, SAMPLES, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "samples", "models", "contrasts"))
 
 # Of files that the program does not write.
@@ -158,12 +156,6 @@ def require_unchanged(path: Path, data: bytes | None = None) -> None:
         if hashlib.sha256(b"".join([header, *own])).hexdigest() != sha256:
             raise ResultsError(f"{path} is not as run {run_id} wrote it, by the SHA-256 in machine.json: it was edited, or "
                                "is of another copy; copy the whole results folder again")
-
-
-def with_todays_names(samples: pd.DataFrame) -> pd.DataFrame:
-    """A column that has an earlier name takes the place of another that has its name today."""
-    renamed = {old: new for old, new in FORMERLY.items() if old in samples}
-    return samples.drop(columns=renamed.values(), errors="ignore").rename(columns=renamed)
 
 
 def refuse_lacking(path: Path, missing: list[str]) -> None:

@@ -294,7 +294,7 @@ def test_every_sample_where_the_page_holds_all(page, tmp_path):
     path = tmp_path / "all.html"
     path.write_text(report.make([folder], "all")[0])
     page.open(path, f"#s=eigen/sum&point=mine {2**20} eigen/sum")
-    assert page.text("#samples .hint") == f"{len(times)} samples of {len(set(rows['allocation'].split()))} contexts."
+    assert page.text("#samples .hint") == f"{len(times)} samples of {len(set(rows['context'].split()))} contexts."
     assert page.js("return document.querySelectorAll('#samples figure:nth-child(2) circle').length") == len(times)
 
 

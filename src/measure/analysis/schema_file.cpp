@@ -31,14 +31,12 @@ std::string table(const char* name, const std::vector<Column>& columns) {
   std::vector<std::string> lines;
   for (const auto& c : columns) {
     bool listed = false;
-    std::string formerly;
     Bound bound = Bound::none;
     int digits = 0;
-    if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits, bound = c.bound, formerly = c.formerly;
-    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}{}{}{}{}}})", c.name, reductio::name(c.kind),
+    if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits, bound = c.bound;
+    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}{}{}{}}})", c.name, reductio::name(c.kind),
                                 c.key ? R"(,"key":true)" : "", c.optional ? R"(,"optional":true)" : "",
                                 is_filled(c) ? R"(,"filled":true)" : "", listed ? R"(,"listed":true)" : "",
-                                formerly.empty() ? "" : fmt::format(R"(,"formerly":"{}")", formerly),
                                 digits ? fmt::format(R"(,"digits":{})", digits) : "",
                                 bound == Bound::positive       ? R"(,"positive":true)"
                                 : bound == Bound::not_negative ? R"(,"not_negative":true)"

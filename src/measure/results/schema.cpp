@@ -153,13 +153,6 @@ Column<Record> listed(Column<Record> column) {
   return column;
 }
 
-/// Files that were written under another name, which they keep, are read.
-template <class Record>
-Column<Record> formerly(std::string name, Column<Record> column) {
-  column.formerly = std::move(name);
-  return column;
-}
-
 constexpr int digits_of_times = 9;  ///< more than any clock here tells
 
 double to_digits_of_times(double value) {
@@ -321,7 +314,7 @@ const std::vector<Column<RawSample>>& columns_of() {
       of_point<S>("timing_mode"),
       of_point<S>("cache_state"),
       listed(column<S, &S::round>("round")),
-      formerly("allocation", listed(column<S, &S::context>("context"))),
+      listed(column<S, &S::context>("context")),
       listed(not_negative(column<S, &S::time_s>("time_s"))),
       listed(not_negative(column<S, &S::device_part_s>("device_part_s"))),
       listed(not_negative(column<S, &S::cycles>("cycles"))),
@@ -407,11 +400,7 @@ RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records
   const Fields& header = records_.at(0);
   std::vector<std::string> missing;
   for (const auto& column : columns_of<Record>()) {
-    const auto place_of = [&](const std::string& name) {
-      return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
-    };
-    const std::size_t earlier = column.formerly.empty() ? header.size() : place_of(column.formerly);
-    const std::size_t at = earlier < header.size() ? earlier : place_of(column.name);
+    const auto at = static_cast<std::size_t>(std::find(header.begin(), header.end(), column.name) - header.begin());
     if (at < header.size()) places_.emplace_back(&column, at);
     else if (!column.optional) missing.push_back(column.name);
     if (at < header.size() && column.name == "schema_version")

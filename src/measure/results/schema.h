@@ -44,7 +44,6 @@ struct Column {
   bool key = false;       ///< one of the columns that tell points apart
   bool optional = false;  ///< a file without it is read as if it were empty
   bool listed = false;    ///< a field holds one value for each sample of the record
-  std::string formerly{};  ///< its name in files of an earlier schema version, which may have another column of `name`
   int digits = 0;         ///< significant ones that are written; 0: as many as read back exactly
   Bound bound = Bound::none;
   std::vector<std::string> words{};  ///< the only ones that a field may hold; empty: any

@@ -321,24 +321,6 @@ TEST(MeasureStored, SamplesFromBeforeClocksWereWatchedAreRead) {
   EXPECT_EQ(read_results(path).rows.front().seconds, before);
 }
 
-TEST(MeasureStored, SamplesThatSayAllocationAreRead) {
-  const scripted::Folder folder;
-  const auto path = measured(folder);
-  const auto before = read_results(path).rows.front().contexts;
-  edit_samples(path, [](std::vector<Fields> records) {
-    std::string text;
-    for (Fields& record : records) {
-      const bool header = &record == &records.front();
-      if (header) std::replace(record.begin(), record.end(), std::string("context"), std::string("allocation"));
-      record.push_back(header ? "context" : "");  // as files of schema version 2 have it
-      text += csv_record(record);
-    }
-    return text;
-  });
-  EXPECT_EQ(read_results(path).rows.front().contexts, before);
-  EXPECT_EQ(before.back(), 11);
-}
-
 TEST(MeasureStored, AnEditedFileIsToldByItsHashAndARunThatDidNotEndHasNone) {
   const scripted::Folder folder;
   const auto path = measured(folder);
