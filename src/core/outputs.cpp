@@ -150,21 +150,21 @@ bool ExactOutputs::all_exact() const {
 }
 
 std::optional<ChangedElement> ExactOutputs::draw_change(std::span<const std::byte> tile, std::mt19937_64& random,
-                                                        std::size_t longest_chain) const {
+                                                        std::size_t longest_chain,
+                                                        std::optional<std::size_t> last) const {
   if (!sums_) return first_.draw_change(tile, random, longest_chain);
   if (problem_.n == 0) return std::nullopt;
-  // A long output costs a pass over a tile, so most draws stay with the last one.
   constexpr std::size_t is_long = 1 << 12, draws_of_one = 16;
-  if (!drawn_ || elements_of(drawn_->output) < is_long || random() % draws_of_one == 0) {
-    std::size_t output = 0;
+  std::size_t output = last.value_or(0);
+  if (!last || elements_of(output) < is_long || random() % draws_of_one == 0) {
     const std::size_t at = random() % problem_.n;
     if (problem_.operation == Operation::row_sums) output = at / problem_.columns();
     else if (problem_.operation == Operation::column_sums) output = at % problem_.columns();
     else if (const auto& offsets = problem_.shape.offsets)
       output = static_cast<std::size_t>(
           std::upper_bound(offsets->begin(), offsets->end(), static_cast<std::int64_t>(at)) - offsets->begin() - 1);
-    drawn_ = std::make_shared<Line>(line_of(output));
   }
+  if (!drawn_ || drawn_->output != output) drawn_ = std::make_shared<Line>(line_of(output));
   auto change = drawn_->exact.draw_change(drawn_->tile, random, longest_chain);
   if (!change) return change;
   change->index = place_of(drawn_->output, change->index);

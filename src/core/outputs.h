@@ -27,9 +27,10 @@ class ExactOutputs {
   bool all_exact() const;
 
   /// Draws an element of the n and a value for it that shows in its output, as ExactReference::draw_change does.
-  /// `tile` as the constructor took it.
+  /// `tile` as the constructor took it. `last`: an output that was drawn before. A long output costs a pass over a
+  /// tile, so most draws stay with it.
   std::optional<ChangedElement> draw_change(std::span<const std::byte> tile, std::mt19937_64& random,
-                                            std::size_t longest_chain) const;
+                                            std::size_t longest_chain, std::optional<std::size_t> last = {}) const;
 
   /// The verdict on a result, all outputs of which must be right (raw bytes of Problem::result_bytes() in host memory).
   /// `changed`: the element that was changed for the call, or null. `right`: null, or a result that was right of the
@@ -53,7 +54,7 @@ class ExactOutputs {
   Problem problem_;
   std::unique_ptr<Sums> sums_;           ///< of operations over shapes
   std::vector<std::byte> tile_;          ///< likewise
-  mutable std::shared_ptr<Line> drawn_;  ///< the output of which an element was changed last, if it is long
+  mutable std::shared_ptr<Line> drawn_;  ///< a cache: the output of which an element was changed last
   ExactReference first_;
 };
 

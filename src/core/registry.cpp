@@ -171,12 +171,14 @@ void end_registration(const std::string& why) {
   std::_Exit(1);  // destructors of what is half constructed would not be safe
 }
 
-std::string shown_path(std::string_view file) {
+std::string shown_path(std::string_view file) { return std::string(shown_part(file)); }
+
+std::string_view shown_part(std::string_view file) {
   constexpr std::string_view here = __FILE__, below = "src/core/registry.cpp";
   static_assert(here.ends_with(below));
   constexpr std::string_view project = here.substr(0, here.size() - below.size());
   while (file.starts_with("../")) file.remove_prefix(3);  // from a build folder, as ccache may rewrite it
-  return std::string(file.starts_with(project) ? file.substr(project.size()) : file);
+  return file.starts_with(project) ? file.substr(project.size()) : file;
 }
 
 std::string registered_twice(const std::string& file, const std::string& other) {

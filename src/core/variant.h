@@ -245,6 +245,8 @@ struct RegisterCpu {
 [[noreturn]] void end_registration(const std::string& why);
 /// A source file as it is told: from the project's folder where it lies there, else as the compiler has it.
 std::string shown_path(std::string_view file);
+/// That part of its path.
+std::string_view shown_part(std::string_view file);
 /// "is registered twice, in a.cu and in b.cu; rename one".
 std::string registered_twice(const std::string& file, const std::string& other);
 

@@ -82,15 +82,19 @@ std::string Output::read(void* result, Stream stream) const {
   return {};
 }
 
-OwnPlan::OwnPlan(const Variant& v, const Problem& p, const Settings& s, const DeviceInfo& device)
-    : id_(device.kind == DeviceKind::sim ? sim::new_plan() : 0), keeps_state_(!v.persistent_state.empty()) {
+OwnPlan::OwnPlan(const Variant& v, Problem p, const Settings& s, const DeviceInfo& device,
+                 std::shared_ptr<DeviceMemory> offsets)
+    : id_(device.kind == DeviceKind::sim ? sim::new_plan() : 0),
+      keeps_state_(!v.persistent_state.empty()),
+      offsets_(std::move(offsets)) {
+  if (offsets_) p.shape.offsets_on_device = static_cast<const std::int64_t*>(offsets_->get());
   const sim::ActsAs me(id_);
   plan_ = make_plan(v, p, s, device);
 }
 
 OwnPlan OwnPlan::of(const Case& c, Workbench& bench) {
   const DeviceInfo& device = bench.backend.info();
-  if (c.check != "fault") return {*c.variant, bench.placed(c), c.settings, device};
+  if (c.check != "fault") return {*c.variant, c.problem, c.settings, device, bench.offsets_of(c.problem)};
   Variant v = *c.variant;
   v.known_fault = nullptr;
   return {v, c.problem, c.settings, device};

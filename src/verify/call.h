@@ -70,7 +70,8 @@ class Output {
 /// A plan, of which the simulated device knows what is its own (device/sim/plans.h).
 class OwnPlan {
  public:
-  OwnPlan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
+  /// `offsets`: of the problem's segments, on the device.
+  OwnPlan(const Variant&, Problem, const Settings&, const DeviceInfo&, std::shared_ptr<DeviceMemory> offsets = {});
   /// Of a case. Settings with a known fault are refused otherwise; here they have one, to show it.
   static OwnPlan of(const Case&, Workbench&);
 
@@ -89,6 +90,7 @@ class OwnPlan {
  private:
   sim::PlanId id_ = 0;  ///< 0: on another device
   bool keeps_state_;
+  std::shared_ptr<DeviceMemory> offsets_;  ///< that the plan points to
   std::unique_ptr<Plan> plan_;
 };
 

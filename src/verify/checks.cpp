@@ -270,7 +270,7 @@ std::string check_settings(Workbench& bench, const Case& c) {
   for (const Settings& s : all) {
     one.settings = s;
     if (!refusal(v, bench.backend.info().kind, c.problem, s).empty()) continue;
-    OwnPlan plan(v, bench.placed(c), s, bench.backend.info());
+    OwnPlan plan(v, c.problem, s, bench.backend.info(), bench.offsets_of(c.problem));
     CaseCall call(bench, one, plan, in, output, stream);
     const Drain drain(bench.backend, {stream});
     output.poison(stream);
@@ -288,7 +288,7 @@ std::string check_settings(Workbench& bench, const Case& c) {
   if (bench.backend.info().kind == DeviceKind::sim) {
     constexpr const char* of_many_sms = "nvidia-h200";
     const sim::Like like(of_many_sms);
-    OwnPlan plan(v, bench.placed(c), c.settings, bench.backend.info());
+    OwnPlan plan(v, c.problem, c.settings, bench.backend.info(), bench.offsets_of(c.problem));
     CaseCall call(bench, c, plan, in, output, stream);
     const Drain drain(bench.backend, {stream});
     output.poison(stream);
@@ -300,7 +300,7 @@ std::string check_settings(Workbench& bench, const Case& c) {
              " SMs change the launch, differs in bits, though the variant declares that n alone decides "
              "(Determinism::always)";
   }
-  OwnPlan plan(v, bench.placed(c), c.settings, bench.backend.info());
+  OwnPlan plan(v, c.problem, c.settings, bench.backend.info(), bench.offsets_of(c.problem));
   CaseCall changed(bench, c, plan, in, output, stream, nullptr, change_of(in, c, plan, c.seed));
   const Drain drain(bench.backend, {stream});
   output.poison(stream);

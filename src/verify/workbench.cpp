@@ -27,21 +27,20 @@ std::shared_ptr<DeviceMemory> Workbench::room_for(const CaseInput& input) {
   return std::make_shared<DeviceMemory>(backend, input.memory.size());
 }
 
-Problem Workbench::placed(const Case& c) {
-  Problem p = c.problem;
-  if (!p.shape.offsets) return p;
+std::shared_ptr<DeviceMemory> Workbench::offsets_of(const Problem& p) {
+  if (!p.shape.offsets) return nullptr;
   if (placed_offsets_ != p.shape.offsets) {
     const std::size_t bytes = p.shape.offsets->size() * sizeof(std::int64_t);
+    placed_offsets_.reset();
     offsets_.reset();
-    offsets_.emplace(backend, bytes);
+    offsets_ = std::make_shared<DeviceMemory>(backend, bytes);
     const OwnStream stream(backend);
     backend.copy_in(offsets_->get(), p.shape.offsets->data(), bytes, stream);
     backend.synchronize(stream);
     placed_offsets_ = p.shape.offsets;
     if (backend.info().kind == DeviceKind::sim) sim::protect_input(offsets_->get());
   }
-  p.shape.offsets_on_device = static_cast<const std::int64_t*>(offsets_->get());
-  return p;
+  return offsets_;
 }
 
 CaseInput& Workbench::input(const Recipe& recipe, const CaseInput* keep) {

@@ -50,8 +50,8 @@ class Workbench {
   CaseInput& input(const Recipe&, const CaseInput* keep = nullptr);
   /// As much memory as the input has, poisoned.
   std::shared_ptr<DeviceMemory> room_for(const CaseInput&);
-  /// The case's problem, whose offsets of segments are on the device until the next case.
-  Problem placed(const Case&);
+  /// The offsets of a problem's segments on the device, for as long as somebody holds them; null: it has none.
+  std::shared_ptr<DeviceMemory> offsets_of(const Problem&);
   /// Keeps a GPU's stream busy for a while: work that does not wait for the stream then comes too early.
   void hold_back(Stream);
 
@@ -61,7 +61,7 @@ class Workbench {
   std::list<CaseInput> inputs_;  // the latest first
   std::optional<DeviceMemory> delay_;
   std::shared_ptr<const std::vector<std::int64_t>> placed_offsets_;
-  std::optional<DeviceMemory> offsets_;  ///< those
+  std::shared_ptr<DeviceMemory> offsets_;  ///< those
 };
 
 }  // namespace reductio

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "core/dataset.h"
 #include "core/error.h"
@@ -181,6 +182,26 @@ TEST(ExactOutputs, AChangedElementChangesItsOutputAlone) {
     }
     EXPECT_EQ(drawn, 3) << p.shape.text();
   }
+}
+
+// Else a failing case would need those before it.
+TEST(ExactOutputs, WhatIsDrawnFollowsFromTheSeedAlone) {
+  const Problem p = only(Operation::row_sums, ElementType::f32, "64x5000");
+  const auto tile = make_tile("random", p.type, p.extent(), 1);
+  const ExactOutputs met(p, tile);
+  std::set<std::size_t> outputs;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    std::mt19937_64 random(seed), again(seed);
+    const auto drawn = met.draw_change(tile, random, 100), of_new = ExactOutputs(p, tile).draw_change(tile, again, 100);
+    EXPECT_EQ(drawn->index, of_new->index) << seed;
+    EXPECT_EQ(drawn->is, of_new->is) << seed;
+    outputs.insert(drawn->output);
+  }
+  EXPECT_GT(outputs.size(), 5u);
+  std::mt19937_64 random(1);
+  int stays = 0;
+  for (int i = 0; i < 20; ++i) stays += met.draw_change(tile, random, 100, 7)->output == 7;
+  EXPECT_GT(stays, 10) << "long outputs cost a pass each";
 }
 
 TEST(ExactOutputs, WorstErrorIsThatOfAllOutputs) {

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "device/backend.h"
+#include "verify/call.h"
 #include "verify/verify.h"
+#include "verify/workbench.h"
 
 namespace reductio {
 namespace {
@@ -128,6 +130,28 @@ TEST(ShapesBattery, FindsBitsThatDependOnNeighbours) {
       },
       Determinism::always));
   EXPECT_NE(why.find("differs in bits from that of the same elements alone"), std::string::npos) << why;
+}
+
+TEST(ShapesBattery, APlanKeepsTheOffsetsThatItPointsTo) {
+  const auto backend = open_sim();
+  Workbench bench(*backend);
+  const std::int64_t* offsets = nullptr;
+  Variant v = over_shapes(Operation::segment_sums, segments);
+  v.prepare[static_cast<int>(DeviceKind::sim)] = [&](const Problem& p, const Settings&, const DeviceInfo&) {
+    offsets = p.shape.offsets_on_device;
+    return plan_of({}, [](void*, void*, Stream) {});
+  };
+  const auto plan_for = [&](std::size_t n) {
+    const Problem p = problem_with_shape(Operation::segment_sums, ElementType::f32, n, "uniform:32");
+    return OwnPlan::of({&v, p, v.settings(), 0, "exact", 1, "forward", "exact"}, bench);
+  };
+  const OwnPlan first = plan_for(1000);
+  const std::int64_t* const of_first = offsets;
+  const OwnPlan second = plan_for(2000);
+  const OwnStream stream(*backend);
+  std::int64_t value = 0;
+  EXPECT_NO_THROW(backend->copy_out(&value, of_first + 1, sizeof value, stream));
+  EXPECT_EQ(value, 32);
 }
 
 TEST(ShapesBattery, FindsAResultThatIsRemembered) {

@@ -116,7 +116,8 @@ void Group::make_plan_for(Member& m) {
 Call Group::call(Member& m) {
   Call call = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, result_bytes(), m.result);
   // Every call stores an element, so all find caches alike; in every second call it is the element itself.
-  m.stored = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain);
+  m.stored = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain, drawn_output_);
+  if (m.stored) drawn_output_ = m.stored->output;
   m.changed = m.stored && m.calls++ % 2 == 1;
   if (m.stored && !m.changed) m.stored->is = m.stored->was;
   call.changed = m.stored ? &*m.stored : nullptr;

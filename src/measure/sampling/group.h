@@ -186,6 +186,7 @@ class Group {
   std::unique_ptr<DeviceMemory> out_;
   std::unique_ptr<DeviceMemory> offsets_;  ///< of segments
   const ExactOutputs* reference_ = nullptr;
+  std::optional<std::size_t> drawn_output_{};  ///< of which an element was changed last
 };
 
 }  // namespace reductio
