@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -272,13 +273,13 @@ def test_a_fault_is_one_line_with_its_place(simulate, number, kind, says):
     done = simulate("faults.cu", "--json", "--orders", "forward" if endless else "forward,random",
                     "--timeout", "1" if endless else "60", "--", str(number))
     assert done.code == 2, done.out + done.err
-    found = json.loads(done.out)["findings"]
-    assert re.fullmatch(kind, found[0]["kind"]) and re.search(says, found[0]["message"]), found
-    assert "\n" not in found[0]["message"]
+    findings = json.loads(done.out)["findings"]
+    assert re.fullmatch(kind, findings[0]["kind"]) and re.search(says, findings[0]["message"]), findings
+    assert "\n" not in findings[0]["message"]
     # A race that is seen from its other side, in another order, is a finding of its own.
-    assert len(found) == 1 or {f["kind"] for f in found} == {"race"}, found
+    assert len(findings) == 1 or {f["kind"] for f in findings} == {"race"}, findings
     if f"// fault {number}\n" in FAULTS and not endless:
-        assert (found[0]["file"], found[0]["line"]) == ("faults.cu", line_of(f"fault {number}")), found
+        assert (findings[0]["file"], findings[0]["line"]) == ("faults.cu", line_of(f"fault {number}")), findings
 
 
 def test_going_on_finds_what_comes_after(simulate):
@@ -298,8 +299,8 @@ def test_going_on_finds_what_comes_after(simulate):
 @pytest.mark.parametrize("number", [20, 21])
 def test_threads_that_leave_their_array_hide_no_race(simulate, order, number):
     done = simulate("faults.cu", "--orders", order, "--keep-going", "--json", "--", str(number))
-    found = {(f["kind"], f["line"]) for f in json.loads(done.out)["findings"]}
-    assert ("race", line_of(f"fault {number}")) in found and {kind for kind, _ in found} == {"race", "out of bounds"}
+    findings = {(f["kind"], f["line"]) for f in json.loads(done.out)["findings"]}
+    assert ("race", line_of(f"fault {number}")) in findings and {kind for kind, _ in findings} == {"race", "out of bounds"}
 
 
 def test_a_shuffle_from_a_lane_that_is_not_there_is_noted(simulate):
@@ -369,10 +370,79 @@ def test_more_memory_than_there_is_is_refused_in_one_line(simulate, folder):
     limited = ["-c", 'ulimit -v 700000; exec "$@"', "bash", BIN, "simulate", "memory.cu", "--orders", "forward", "--", "big"]
     done = call(*limited, cwd=folder, binary=Path("/bin/bash"), XDG_CACHE_HOME=str(folder / "cache"))
     assert done.code == 2, done.out + done.err
-    told = [line for line in done.err.splitlines() if "out of memory" in line]
-    assert len(told) == 1 and re.search(
+    lines = [line for line in done.err.splitlines() if "out of memory" in line]
+    assert len(lines) == 1 and re.search(
         r"the records of who accesses an allocation of 0\.3 GiB take 0\.5 GiB of this machine's memory, and 0\.\d GiB are "
-        r"free: use smaller arrays, or give it more; this program runs under 'ulimit -v 700000': raise it", told[0]), done.err
+        r"free: use smaller arrays, or give it more; this program runs under 'ulimit -v 700000': raise it", lines[0]), done.err
+
+
+REFUSED = r"""
+#include <cstdio>
+#include <ctime>
+#include <sys/resource.h>
+__global__ void first(int* p) { atomicCAS(p, 0, int(blockIdx.x) + 1); }
+__global__ void touch(int* p) { *p = 1; }
+size_t free_bytes() {
+  rlimit most; getrlimit(RLIMIT_AS, &most);
+  size_t pages = 0; FILE* f = fopen("/proc/self/statm", "r"); if (fscanf(f, "%zu", &pages) != 1) return 0;
+  fclose(f); return most.rlim_cur - 4096 * pages;
+}
+int main(int, char** v) {
+  int *p, h = 0;
+  if (v[1][0] == 'o') {  // more in the order reverse
+    cudaMalloc(&p, 4); cudaMemset(p, 0, 4); first<<<8, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);
+    return cudaMalloc(&p, size_t(h) << 27) != cudaSuccess;
+  }
+  timespec t; clock_gettime(CLOCK_MONOTONIC, &t); printf("%ld ns\n", t.tv_nsec);
+  cudaMalloc(&p, free_bytes() / 4); touch<<<1, 1>>>(p);  // with its records more than half
+  cudaDeviceSynchronize(); printf("all is well\n");
+}
+"""
+
+
+def with_little_memory(folder, *arguments):
+    (folder / "refused.cu").write_text(REFUSED)
+    limited = ["-c", 'ulimit -v 700000; exec "$@"', "bash", BIN, "simulate", "refused.cu", *arguments]
+    return call(*limited, cwd=folder, binary=Path("/bin/bash"), XDG_CACHE_HOME=str(folder / "cache"))
+
+
+def test_memory_that_this_machine_lacks_in_one_order_is_no_difference(simulate, folder):
+    done = with_little_memory(folder, "--orders", "forward,reverse", "--", "order")
+    assert done.code == 2 and "output differs" not in done.err, done.out + done.err
+    lines = [line for line in done.err.splitlines() if "simulated device" in line]
+    assert len(lines) == 1 and re.search(r"out of memory, refused\.cu:16:\d+: 1073741824 bytes of the simulated GPU's memory "
+                                        r"take 1\.[23] GiB of this machine's memory, and 0\.\d GiB are free", lines[0]), done.err
+
+
+def test_what_runs_out_of_memory_beside_others_is_shown_as_it_is_alone(simulate, folder):
+    done = with_little_memory(folder, "--orders", "forward", "--", "alone")
+    assert done.code == 0 and done.out.endswith(" ns\nall is well\n"), done.out + done.err
+
+
+IN_HANDLER = r"""
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+extern void* __libc_malloc(size_t);
+void* malloc(size_t bytes) {
+  stack_t now;
+  if (sigaltstack(NULL, &now) == 0 && now.ss_flags & SS_ONSTACK) _exit(99);
+  return __libc_malloc(bytes);
+}
+"""
+
+
+# A thread that allocates when the signal comes would wait for itself.
+@pytest.mark.parametrize("number, kind, says", [(22, "out of bounds", "overflowed"), (23, "timeout", "kernel groups, block 0")])
+def test_handlers_of_signals_allocate_nothing(simulate, folder, number, kind, says):
+    (folder / "handler.c").write_text(IN_HANDLER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "handler.so", "handler.c"], cwd=folder, check=True)
+    arguments = ["faults.cu", "--json", "--orders", "forward", "--timeout", "1", "--", str(number)]
+    simulate(*arguments)  # compiles it
+    done = simulate(*arguments, LD_PRELOAD=str(folder / "handler.so"))
+    findings = json.loads(done.out)["findings"]
+    assert [f["kind"] for f in findings] == [kind] and says in findings[0]["message"], done.out
 
 
 ORDERS = r"""

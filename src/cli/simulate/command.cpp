@@ -118,14 +118,17 @@ class Simulation {
       for (Run& r : runs_)
         if (r.ran_out_of_memory()) run_alone(r);
   }
+  /// Of the first run the user has seen some output: what comes after it is printed, or all, where it begins otherwise.
   void run_alone(Run& r) {
     const std::string shown = r.output;
     Running again(r.way, how_, false);
     while (!again.listen()) {
     }
     r = std::move(again.result());
-    if (&r != &runs_.front() || options_.as_json || !r.output.starts_with(shown)) return;
-    std::fputs(without_marks(r.output.substr(shown.size())).c_str(), stdout);
+    if (&r != &runs_.front() || options_.as_json) return;
+    const bool goes_on = r.output.starts_with(shown);
+    if (!goes_on) print_message("the first run had too little memory beside the others; alone it prints:");
+    std::fputs(without_marks(r.output.substr(goes_on ? shown.size() : 0)).c_str(), stdout);
     std::fflush(stdout);
   }
 

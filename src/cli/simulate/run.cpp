@@ -11,11 +11,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -70,12 +73,66 @@ constexpr const char *cannot_start = "cannot start", *failed_call = "failed call
 /// The exit code of a process that its first finding has ended.
 constexpr int ended_by_finding = 2;
 
-/// The one who waits has lost patience: says where the program is.
-void on_patience_lost(int) {
-  const std::string where = sim::where_it_runs();
-  send({.kind = "timeout", .message = where});
-  _exit(ended_by_finding);
+/// A Finding in a signal handler: as send() writes it, without an allocation.
+class PlainFinding {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text)
+      if (size_ < sizeof text_) text_[size_++] = c;
+  }
+  void add_text(std::string_view name, std::string_view value) {
+    begin(name);
+    add("\"");
+    for (const char& c : value) {
+      if (c == '"' || c == '\\') add("\\");
+      add(static_cast<unsigned char>(c) < ' ' ? " " : std::string_view(&c, 1));
+    }
+    add("\"");
+  }
+  void add_number(std::string_view name, std::size_t value, std::string_view before = "", std::string_view after = "") {
+    begin(name);
+    char digits[24];
+    add(before);
+    add({digits, static_cast<std::size_t>(std::to_chars(digits, std::end(digits), value).ptr - digits)});
+    add(after);
+  }
+  /// Ends the process.
+  [[noreturn]] void send() {
+    add("}\n");
+    for (std::size_t at = 0; at < size_;) {
+      const ssize_t n = ::write(tells, text_ + at, size_ - at);
+      if (n < 0 && errno != EINTR) break;
+      at += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+    }
+    _exit(ended_by_finding);
+  }
+
+ private:
+  void begin(std::string_view name) {
+    add(size_ == 0 ? "{\"" : ",\"");
+    add(name);
+    add("\":");
+  }
+  char text_[16384];
+  std::size_t size_ = 0;
+};
+
+void send_plainly(std::string_view kind, const sim::StackOverflow& o) {
+  static PlainFinding f;  // the handler's stack is small
+  f.add_text("kind", kind);
+  f.add_text("kernel", o.kernel);
+  f.add_number("block", o.block);
+  if (*o.kernel) f.add_number("threads", o.thread, "[", "]");
+  else f.add(",\"threads\":[]");
+  f.add_text("file", o.file);
+  f.add_number("line", static_cast<std::size_t>(o.line));
+  f.add_number("column", static_cast<std::size_t>(o.column));
+  f.add_text("message", o.message);
+  f.send();
 }
+
+/// The one who waits has lost patience: says where the program is.
+void on_patience_lost(int) { send_plainly("timeout", {"", 0, 0, "", 0, 0, sim::where_it_runs()}); }
 
 [[noreturn]] void run_here(const Way& way, const RunHow& options) {
   sim::set_schedule(way.order, options.seed);
@@ -89,9 +146,13 @@ void on_patience_lost(int) {
        [](const sim::FailedCall& f) {
          send({.kind = failed_call, .file = f.file, .line = f.line, .column = f.column, .message = f.what});
        },
-       options.goes_on, options.at_once});
+       [](const sim::StackOverflow& o) { send_plainly(name(sim::FaultKind::out_of_bounds), o); }, options.goes_on,
+       options.at_once});
   std::atexit([] { sim::end_program(); });  // behind the program's own handlers
-  signal(SIGUSR2, on_patience_lost);
+  struct sigaction patience {};
+  patience.sa_handler = on_patience_lost;
+  patience.sa_flags = SA_ONSTACK;  // a kernel's thread has little
+  sigaction(SIGUSR2, &patience, nullptr);
   offer_symbols();
   void* const object = dlopen(way.object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object) {

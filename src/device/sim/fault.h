@@ -24,7 +24,7 @@ enum class FaultKind {
   endless_wait,        ///< threads poll for what nobody writes
   host_access,         ///< device memory read or written outside a kernel
   stopped,             ///< an assert() that does not hold, or __trap()
-  memory,              ///< this machine lacks the memory to watch a kernel's accesses
+  memory,              ///< this machine lacks memory that a GPU has, or that it takes to watch a kernel's accesses
   contract,            ///< a plan that does what plans may not: wait in enqueue(), work in another plan's memory
 };
 
@@ -44,8 +44,9 @@ struct Fault : DeviceError {
   int line, column;               ///< 0 if unknown
 };
 
-/// The same where the machine lacks the memory for the records of an allocation, which no kernel is to blame for.
-struct NoRecords : NoMemory {
+/// The machine lacks memory that a GPU has, or that of records of accesses. No kernel is to blame, and what a program
+/// does next says nothing of it.
+struct NoHostMemory : NoMemory {
   using NoMemory::NoMemory;
 };
 

@@ -201,13 +201,13 @@ void* allocate(std::size_t bytes) {
   if (bytes > memory_free())
     throw NoMemory("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
                       std::to_string(bytes) + " were asked for");
-  if (const std::string lack = lack_of(bytes + bytes / word_bytes, 1); !lack.empty())
-    throw NoMemory(std::to_string(bytes) + " bytes of the simulated GPU's memory" + lack);
+  if (const std::string lack = lack_of(bytes + bytes / word_bytes, sharing); !lack.empty())
+    throw NoHostMemory(std::to_string(bytes) + " bytes of the simulated GPU's memory" + lack);
   auto* written = static_cast<std::uint8_t*>(std::calloc(bytes / word_bytes + 1, 1));
   void* const p = written ? map_pages(mapped_bytes(bytes)) : nullptr;
   if (!p) {
     std::free(written);
-    throw NoMemory("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory" +
+    throw NoHostMemory("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory" +
                       address_space_advice());
   }
   std::memset(p, poison, bytes);
@@ -428,7 +428,7 @@ void make_records(Memory& m, Packed*& of_kind) {
   const std::string lack = lack_of(bytes, sharing);
   if (!lack.empty())
     stop_launch(std::make_exception_ptr(
-        NoRecords("the records of who accesses an allocation of " + gib(m.end - m.begin) + lack)));
+        NoHostMemory("the records of who accesses an allocation of " + gib(m.end - m.begin) + lack)));
   of_kind = static_cast<Packed*>(std::calloc(bytes, 1));
   if (!of_kind) end_out_of_memory();
 }

@@ -110,7 +110,7 @@ struct Stray {
   std::string words;
 };
 Stray describe_stray(std::uintptr_t);
-/// Begins to keep records of a kind of accesses. Ends the launch by NoRecords if the machine lacks the memory for them.
+/// Begins to keep records of a kind of accesses. Ends the launch by NoHostMemory if the machine lacks memory for them.
 void make_records(Memory&, Packed*& of_kind);
 void free_records(Memory&);
 /// All records are of launches that are over: they say no more than that somebody wrote.

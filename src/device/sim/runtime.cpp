@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <set>
@@ -118,7 +119,7 @@ cudaError_t call(const char* name, Site site, Body body) {
       if (!r.program->goes_on) r.broken = error;
       r.program->found(placed(e, site));
     }
-  } catch (const NoRecords& e) {
+  } catch (const NoHostMemory& e) {
     if (!r.program) throw;
     error = r.broken = cudaErrorMemoryAllocation;
     r.program->found(placed(Fault(FaultKind::memory, "", 0, {}, "", 0, e.what()), site));
@@ -301,22 +302,62 @@ void begin_program(ProgramEvents events) {
   runtime().program = std::move(events);
 }
 
-std::string where_it_runs() {
+namespace {
+
+/// As thread_name() and block_name().
+struct PlainName {
+  char text[64];
+  PlainName(const Index& size, std::size_t number) {
+    const Index i = place_in(size, number);
+    if (is_flat(size))
+      std::snprintf(text, sizeof text, "%zu", number);
+    else
+      std::snprintf(text, sizeof text, "(%u,%u,%u)", i.x, i.y, i.z);
+  }
+};
+
+/// As to_string(Site), behind `before`; empty if it is not known.
+struct PlainPlace {
+  char text[1024] = "";
+  PlainPlace(const char* before, Site s) {
+    if (!s.line) return;
+    const std::string_view file = s.file ? shown_part(s.file) : "?";
+    const int n = std::snprintf(text, sizeof text, "%s%.*s:%d", before, static_cast<int>(file.size()), file.data(),
+                                s.line);
+    if (s.column && n > 0 && static_cast<std::size_t>(n) < sizeof text)
+      std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ":%d", s.column);
+  }
+};
+
+}  // namespace
+
+const char* where_it_runs() {
+  static char text[4096];
   if (!running) return "host code is running, and no kernel";
   Site site = last_access();
   // In a function of ours, as a group's, it is where the user called that.
   if (site.file && std::strstr(site.file, "/device/sim/")) site = scheduler().last_wait();
-  return "kernel " + scheduler().kernel() + ", block " + block_name(running->index) + ", thread " +
-         thread_name(thread_now) + " is running" + (site.line ? ", last at " + to_string(site) : "");
+  std::snprintf(text, sizeof text, "kernel %s, block %s, thread %s is running%s", scheduler().kernel().c_str(),
+                PlainName(gridDim, running->index).text, PlainName(blockDim, thread_now).text,
+                PlainPlace(", last at ", site).text);
+  return text;
 }
 
 std::string in_words(const char* ours, const char* cudas) { return runtime().program ? cudas : ours; }
 
-void tell_stack_overflow(const std::string& what) {
-  if (!runtime().program) return;
+const char* tell_stack_overflow() {
+  static char text[4096];
   const Site site = last_access();
-  runtime().program->found(Fault(FaultKind::out_of_bounds, scheduler().kernel(), running->index, {thread_now},
-                                 site.file ? shown_path(site.file) : "", site.line, what, site.column));
+  const char* const kernel = scheduler().kernel().c_str();
+  std::snprintf(text, sizeof text,
+                "simulated device: %s in kernel %s, block %s, thread %s%s: its stack of %zu KiB overflowed: local "
+                "arrays or calls that are too deep (the line is that of the last access)",
+                name(FaultKind::out_of_bounds).data(), kernel, PlainName(gridDim, running->index).text,
+                PlainName(blockDim, thread_now).text, PlainPlace(", ", site).text, stack_bytes / 1024);
+  if (const auto& program = runtime().program)
+    program->overflowed({kernel, running->index, thread_now, site.file ? shown_part(site.file) : "", site.line,
+                         site.column, text});
+  return text;
 }
 
 void end_program() {
@@ -768,11 +809,15 @@ extern "C" {
 /// what it prints comes when it has ended.
 void* reductio_malloc(std::size_t bytes) {
   if (!runs_launch || !running) return std::malloc(bytes);
+  std::exception_ptr lack;
   try {
     return allocate(bytes);
+  } catch (const NoHostMemory&) {
+    lack = std::current_exception();
   } catch (const NoMemory&) {
     return nullptr;
   }
+  stop_launch(lack);
 }
 void reductio_free(void* p) {
   if (!runs_launch || !running) return in_arena(p) ? note({}, "free", "memory of the device's") : std::free(p);

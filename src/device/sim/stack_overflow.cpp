@@ -9,11 +9,10 @@ void reductio::sim::watch_for_stack_overflow() {}  // AddressSanitizer has its o
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "device/sim/runtime.h"
 #include "device/sim/scheduler.h"
@@ -25,14 +24,9 @@ struct sigaction previous_segv;
 
 /// Of the thread that runs, to who runs the program, or on stderr.
 void say_overflow() {
-  // A kernel's code runs, which holds no lock.
-  tell_stack_overflow("its stack of " + std::to_string(stack_bytes / 1024) +
-                      " KiB overflowed: local arrays or calls that are too deep (the line is that of the last access)");
-  char text[512];
-  const int n = std::snprintf(text, sizeof text,
-                              "simulated device: kernel %s, block %u, thread %u: its stack of %zu KiB overflowed\n",
-                              scheduler().kernel().c_str(), blockIdx.x, thread_now, stack_bytes / 1024);
-  if (n > 0 && write(STDERR_FILENO, text, std::min<std::size_t>(n, sizeof text - 1)) < 0) return;
+  const char* const text = tell_stack_overflow();
+  for (const char* const part : {text, "\n"})
+    if (write(STDERR_FILENO, part, std::strlen(part)) < 0) return;
 }
 
 void on_segv(int signal, siginfo_t* info, void*) {

@@ -107,7 +107,7 @@ TEST(SimDeathTest, StackOverflowSaysWho) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Buffer<unsigned> out(1);
   EXPECT_DEATH(run<overflows>(1, 32, 0, out.ptr()),
-               "kernel overflows, block 0, thread 4: its stack of 32 KiB overflowed");
+               "kernel overflows, block 0, thread 4, tests/device/sim/faults_test.cpp:[0-9:]+: its stack of 32 KiB");
 }
 #endif
 
