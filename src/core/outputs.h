@@ -2,11 +2,15 @@
 /// The exact results of a problem: of one sum, or of each row, column or segment.
 
 #include <cstddef>
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/reference.h"
@@ -21,6 +25,8 @@ class ExactOutputs {
   ~ExactOutputs();
   ExactOutputs(ExactOutputs&&) noexcept;
 
+  /// Of host memory that it takes.
+  std::size_t bytes() const;
   /// Of the first output; of none the exact sum of nothing.
   const Reference& first() const { return first_.reference(); }
   /// Reference::all_exact of all outputs.
@@ -47,14 +53,31 @@ class ExactOutputs {
   std::size_t place_of(std::size_t output, std::size_t k) const;
   Line line_of(std::size_t output) const;
   std::string name_of(std::size_t output) const;
-  Check check_each(const std::byte* result, const ChangedElement*, std::size_t longest_chain, bool flushes,
-                   const std::byte* right) const;
+  /// A result, and how it is judged.
+  struct Judged;
+  Check check_each(const Judged&) const;
+  /// The same of outputs from `first` on.
+  Check check_range(const Judged&, std::size_t first, std::size_t count) const;
 
   Problem problem_;
   std::unique_ptr<Sums> sums_;           ///< of operations over shapes
   std::vector<std::byte> tile_;          ///< likewise
   mutable std::shared_ptr<Line> drawn_;  ///< the output of which an element was changed last, if it is long
   ExactReference first_;
+};
+
+/// Exact outputs, each computed once while they fit: those used last are kept.
+class KnownOutputs {
+ public:
+  explicit KnownOutputs(std::size_t most_bytes = std::size_t{2} << 30) : most_bytes_(most_bytes) {}
+  /// Of the dataset's tile, as make_tile() makes it of the problem's extent and the seed.
+  std::shared_ptr<const ExactOutputs> of(const Problem&, const std::string& dataset, std::uint64_t seed,
+                                         std::span<const std::byte> tile);
+
+ private:
+  using Key = std::tuple<Operation, ElementType, std::size_t, std::string, std::string, std::uint64_t>;
+  std::size_t most_bytes_, bytes_ = 0;
+  std::list<std::pair<Key, std::shared_ptr<const ExactOutputs>>> known_;  ///< the last used first
 };
 
 /// 16 hexadecimal digits that tell results apart.

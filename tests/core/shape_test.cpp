@@ -183,6 +183,65 @@ TEST(ExactOutputs, AChangedElementChangesItsOutputAlone) {
   }
 }
 
+/// Right sums of whole numbers, by plain additions.
+std::vector<float> plain_sums(const Problem& p, const std::vector<std::byte>& tile) {
+  std::vector<float> all(tile.size() / sizeof(float)), out(p.outputs());
+  std::memcpy(all.data(), tile.data(), tile.size());
+  const bool rows = p.operation == Operation::row_sums;
+  for (std::size_t r = 0; r < p.rows(); ++r)
+    for (std::size_t c = 0; c < p.columns(); ++c) out[rows ? r : c] += all[(r * p.pitch() + c) % all.size()];
+  return out;
+}
+
+TEST(ExactOutputs, OfManyEachIsCheckedByWhicheverThread) {
+  for (const auto& [operation, shape] : {std::pair{Operation::row_sums, "100000x2"},
+                                         {Operation::row_sums, "70000x3/5"},
+                                         {Operation::column_sums, "2x100001"},
+                                         {Operation::column_sums, "2500x97"},
+                                         {Operation::column_sums, "50000x7/9"}}) {
+    const Problem p = only(operation, ElementType::f32, shape);
+    std::vector<std::byte> tile = make_tile("exact", p.type, p.extent(), 1);
+    tile.resize(std::min<std::size_t>(tile.size(), 4 * 19997));  // columns of more than a period, too
+    const ExactOutputs exact(p, tile);
+    const std::vector<float> right = plain_sums(p, tile);
+    const Check whole = exact.check(right.data(), nullptr, 100, false);
+    EXPECT_TRUE(whole.ok) << shape << ": " << whole.why;
+    for (const std::size_t wrong : {std::size_t{0}, right.size() / 3, right.size() - 1}) {
+      std::vector<float> off = right;
+      off[wrong] += 1;
+      off.back() += 1;
+      for (const float* known : {static_cast<const float*>(nullptr), right.data()}) {
+        const Check c = exact.check(off.data(), nullptr, 100, false, known);
+        EXPECT_FALSE(c.ok) << shape << " " << wrong;
+        EXPECT_NE(c.why.find(" " + std::to_string(wrong) + " of "), std::string::npos) << "the first: " << c.why;
+      }
+    }
+  }
+}
+
+TEST(KnownOutputs, AreMadeOnceAndThoseUsedLastAreKept) {
+  const auto tile = make_tile("random", ElementType::f32, 4096, 1);
+  const auto of = [&](KnownOutputs& known, const char* shape, std::uint64_t seed = 1) {
+    return known.of(only(Operation::row_sums, ElementType::f32, shape), "random", seed, tile);
+  };
+  const std::size_t one = ExactOutputs(only(Operation::row_sums, ElementType::f32, "64x64"), tile).bytes();
+  EXPECT_GT(one, tile.size());
+  KnownOutputs known(2 * one);
+  const auto first = of(known, "64x64");
+  EXPECT_EQ(of(known, "64x64"), first);
+  EXPECT_NE(of(known, "64x64", 2), first) << "of another seed";
+  EXPECT_EQ(of(known, "64x64"), first) << "two fit";
+  const auto third = of(known, "128x32");
+  EXPECT_NE(third, first);
+  EXPECT_EQ(of(known, "64x64"), first) << "used after the one that had to go";
+  EXPECT_EQ(of(known, "128x32"), third);
+  EXPECT_GT(first.use_count(), 1) << "kept there and here";
+  of(known, "32x128");
+  EXPECT_EQ(first.use_count(), 1) << "dropped there, and whole here";
+  KnownOutputs none(0);
+  EXPECT_TRUE(of(none, "64x64")->check(std::vector<std::byte>(256).data(), nullptr, 100, false).why.size() > 0);
+}
+
 TEST(ExactOutputs, WorstErrorIsThatOfAllOutputs) {
   const Problem p = only(Operation::row_sums, ElementType::f32, "3x1000");
   const auto tile = make_tile("random", p.type, p.extent(), 1);

@@ -76,6 +76,10 @@ End Group::with_memory(const std::function<bool()>& body) {
   return device_lost ? End::device_lost : whole ? End::done : End::abandoned;
 }
 
+std::shared_ptr<const ExactOutputs> Group::exact_outputs(std::span<const std::byte> tile) {
+  return state.references.of(first().problem, first().dataset, first().seed, tile);
+}
+
 void Group::allocate() {
   const bool consumed = std::any_of(members.begin(), members.end(),
                                     [](const Member& m) { return !m.settled() && m.point->variant->consumes_input; });
@@ -88,7 +92,7 @@ void Group::allocate() {
     state.backend->copy_in(offsets_->get(), offsets->data(), bytes, state.backend->stream());
     state.backend->synchronize(state.backend->stream());
   }
-  reference_ = &state.references.of(first());
+  reference_ = exact_outputs(input_->tile());
 }
 
 void Group::release() {
@@ -131,12 +135,19 @@ Call Group::call(HarnessCall& c) {
 
 bool Group::verify(Member& m) {
   if (!m.changed && m.any_verified && m.result == m.verified) return true;
+  // Of millions of outputs each is checked once, here or in an earlier context.
+  const std::string hash = m.changed ? "" : hash_of(m.result.bytes);
+  if (m.results.contains(hash)) {
+    m.any_verified = true;
+    m.verified = m.result;
+    return true;
+  }
   const void* const right = m.verified.bytes.empty() ? nullptr : m.verified.bytes.data();
   const Check check = reference_->check(m.result.bytes.data(), m.changed ? &*m.stored : nullptr, m.info.longest_chain,
                                         m.info.flushes_subnormals.value_or(true), m.changed ? right : nullptr);
   if (m.changed && check.ok) return true;
   if (!m.changed) {
-    m.results.insert(hash_of(m.result.bytes));
+    m.results.insert(hash);
     m.row.distinct_results = m.results.size();
   }
   const bool worse = !m.any_verified || !(check.abs_error <= m.row.abs_error.value_or(0));
@@ -205,8 +216,7 @@ void Group::look_whether_lost(const std::exception& e) {
 
 void Group::know_input() {
   if (!any_open()) return;
-  state.allocations.tile(InputKey(first()));
-  state.references.of(first());
+  exact_outputs(state.allocations.tile(InputKey(first())));
 }
 
 std::string Group::known_apart() {
