@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "core/narrow_float.h"
@@ -40,12 +41,13 @@ struct Pair {
 /// Exact sums of any part of the input at the cost of an addition or two: of integers modulo 2^128, of floats in units
 /// of the tile's finest bit. There are none where a float's exponents differ too much for that, or it is no number.
 struct ExactOutputs::Sums {
-  bool known = true;
-  bool floating;
-  int finest = 0;
-  std::vector<Pair> up_to;  ///< the first so many elements of a tile; one more than it has
+  ElementType type;
+  std::vector<std::byte> tile;
+  bool floating = is_floating(type);
+  int finest = 0, digits = 0;  ///< of floats: the finest bit of all, and how many there are from it to the highest
+  std::vector<Pair> up_to;     ///< the first so many elements of a tile; one more than it has, or none
 
-  Sums(ElementType type, std::span<const std::byte> tile, std::size_t extent) : floating(is_floating(type)) {
+  Sums(ElementType t, std::span<const std::byte> bytes) : type(t), tile(bytes.begin(), bytes.end()) {
     with_element(type, [&]<class In>(In) {
       const std::vector<In> all = elements<In>(tile);
       if constexpr (is_integer<In>) {
@@ -54,14 +56,13 @@ struct ExactOutputs::Sums {
         int lowest = std::numeric_limits<int>::max(), highest = std::numeric_limits<int>::min();
         for (const In e : all) {
           const auto x = static_cast<double>(e);
-          if (!std::isfinite(x)) return void(known = false);
+          if (!std::isfinite(x)) return;
           if (x == 0) continue;
           lowest = std::min(lowest, lowest_bit(x));
           highest = std::max(highest, std::ilogb(x));
         }
-        if (highest >= lowest) finest = lowest;
-        known = highest < lowest || highest - lowest + 1 + static_cast<int>(std::bit_width(extent)) <= 126;
-        if (known)
+        if (highest >= lowest) finest = lowest, digits = highest - lowest + 1;
+        if (have_room_for(all.size()))
           add(all, [this](In e) {
             const double x = static_cast<double>(e);
             return static_cast<UInt128>(static_cast<Int128>(std::ldexp(x, -finest)));
@@ -69,6 +70,12 @@ struct ExactOutputs::Sums {
       }
     });
   }
+
+  bool have_room_for(std::size_t extent) const {
+    return !floating || digits + static_cast<int>(std::bit_width(extent)) <= 126;
+  }
+  /// Whether they are known of so many elements.
+  bool known(std::size_t extent) const { return !up_to.empty() && have_room_for(extent); }
 
   template <class In, class Value>
   void add(const std::vector<In>& all, Value value) {
@@ -127,15 +134,21 @@ struct ExactOutputs::Line {
   ExactReference exact;
 };
 
-ExactOutputs::ExactOutputs(const Problem& problem, std::span<const std::byte> tile)
+ExactOutputs::ExactOutputs(const Problem& problem, std::span<const std::byte> tile, const ExactOutputs* like)
     : problem_(problem),
-      sums_(has_shape(problem.operation) ? std::make_unique<Sums>(problem.type, tile, problem.extent()) : nullptr),
-      tile_(sums_ ? tile.begin() : tile.end(), tile.end()),
+      sums_(!has_shape(problem.operation) ? nullptr
+            : like && like->is_of(problem.type, tile) ? like->sums_
+                                                      : std::make_shared<const Sums>(problem.type, tile)),
+      summed_(sums_ && sums_->known(problem.extent())),
       first_(!sums_                 ? ExactReference(problem.operation, problem.type, tile, problem.n)
              : problem.outputs() > 0 ? line_of(0).exact
                                      : ExactReference(Operation::sum, problem.type, {}, 0)) {}
 ExactOutputs::~ExactOutputs() = default;
 ExactOutputs::ExactOutputs(ExactOutputs&&) noexcept = default;
+
+bool ExactOutputs::is_of(ElementType type, std::span<const std::byte> tile) const {
+  return sums_ && sums_->type == type && std::equal(tile.begin(), tile.end(), sums_->tile.begin(), sums_->tile.end());
+}
 
 std::size_t ExactOutputs::elements_of(std::size_t output) const {
   if (problem_.operation == Operation::row_sums) return problem_.columns();
@@ -153,10 +166,10 @@ std::size_t ExactOutputs::place_of(std::size_t output, std::size_t k) const {
 
 /// Element k repeats when k has grown by the tile's length, whatever the stride.
 ExactOutputs::Line ExactOutputs::line_of(std::size_t output) const {
-  const std::size_t size = size_of(problem_.type), period = tile_.size() / size, count = elements_of(output);
+  const std::size_t size = size_of(problem_.type), period = sums_->tile.size() / size, count = elements_of(output);
   std::vector<std::byte> line(std::min(count, period) * size);
   for (std::size_t k = 0; k * size < line.size(); ++k)
-    std::memcpy(line.data() + k * size, tile_.data() + place_of(output, k) % period * size, size);
+    std::memcpy(line.data() + k * size, sums_->tile.data() + place_of(output, k) % period * size, size);
   ExactReference exact(Operation::sum, problem_.type, line, count);
   return {output, std::move(line), std::move(exact)};
 }
@@ -172,7 +185,7 @@ bool ExactOutputs::all_exact() const {
   if (!sums_) return first().all_exact();
   if (!is_floating(problem_.type)) return true;
   const auto of_all = [&] { return Pair{0, sums_->first(problem_.extent()).magnitude}; };
-  if (sums_->known && sums_->reference(problem_.accumulator(), of_all()).exact_in_any_order) return true;
+  if (summed_ && sums_->reference(problem_.accumulator(), of_all()).exact_in_any_order) return true;
   for (std::size_t i = 0; i < problem_.outputs(); ++i)
     if (!line_of(i).exact.reference().all_exact()) return false;
   return true;
@@ -259,11 +272,11 @@ Check ExactOutputs::check_range(const Judged& judged, std::size_t first, std::si
     const bool all_equal = equal(begin, width);
     if (all_equal && !(judged.changed && judged.changed->output - begin < width)) continue;
     std::vector<Pair> columns;
-    if (by_columns && sums_->known && !all_equal)
+    if (by_columns && summed_ && !all_equal)
       columns = sums_->of_columns(begin, width, problem_.rows(), problem_.pitch());
     for (std::size_t i = begin; i < begin + width && worst.ok; ++i) {
       const std::byte* const got = judged.result + i * size;
-      if (is_changed(i) || !sums_->known) {
+      if (is_changed(i) || !summed_) {
         if (!is_changed(i) && equal(i, 1)) continue;
         const std::shared_ptr<const Line> line =
             drawn_ && drawn_->output == i ? drawn_ : std::make_shared<const Line>(line_of(i));
@@ -294,8 +307,15 @@ Check ExactOutputs::check_range(const Judged& judged, std::size_t first, std::si
   return worst;
 }
 
-std::size_t ExactOutputs::bytes() const {
-  return sizeof *this + tile_.size() + (sums_ ? sums_->up_to.size() * sizeof(Pair) : 0);
+std::size_t KnownOutputs::bytes() const {
+  std::set<const ExactOutputs::Sums*> sums;
+  std::size_t out = 0;
+  for (const auto& [key, outputs] : known_) {
+    out += sizeof *outputs;
+    if (const auto* its = outputs->sums_.get(); its && sums.insert(its).second)
+      out += its->tile.size() + its->up_to.size() * sizeof(Pair);
+  }
+  return out;
 }
 
 std::shared_ptr<const ExactOutputs> KnownOutputs::of(const Problem& problem, const std::string& dataset,
@@ -306,12 +326,11 @@ std::shared_ptr<const ExactOutputs> KnownOutputs::of(const Problem& problem, con
     known_.splice(known_.begin(), known_, at);
     return at->second;
   }
-  known_.emplace_front(key, std::make_shared<const ExactOutputs>(problem, tile));
-  bytes_ += known_.front().second->bytes();
-  while (bytes_ > most_bytes_ && known_.size() > 1) {
-    bytes_ -= known_.back().second->bytes();
-    known_.pop_back();
-  }
+  const auto like = std::find_if(known_.begin(), known_.end(),
+                                 [&](const auto& known) { return known.second->is_of(problem.type, tile); });
+  known_.emplace_front(key, std::make_shared<const ExactOutputs>(
+                                problem, tile, like == known_.end() ? nullptr : like->second.get()));
+  while (bytes() > most_bytes_ && known_.size() > 1) known_.pop_back();
   return known_.front().second;
 }
 

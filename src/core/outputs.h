@@ -20,13 +20,12 @@ namespace reductio {
 
 class ExactOutputs {
  public:
-  /// Element i of the memory that the problem spans is tile[i % (its length)].
-  ExactOutputs(const Problem&, std::span<const std::byte> tile);
+  /// Element i of the memory that the problem spans is tile[i % (its length)]. `like`: null, or others, of which it
+  /// shares what follows from the tile alone, if theirs is the same.
+  ExactOutputs(const Problem&, std::span<const std::byte> tile, const ExactOutputs* like = nullptr);
   ~ExactOutputs();
   ExactOutputs(ExactOutputs&&) noexcept;
 
-  /// Of host memory that it takes.
-  std::size_t bytes() const;
   /// Of the first output; of none the exact sum of nothing.
   const Reference& first() const { return first_.reference(); }
   /// Reference::all_exact of all outputs.
@@ -45,9 +44,11 @@ class ExactOutputs {
               const void* right = nullptr) const;
 
  private:
+  friend class KnownOutputs;
   struct Sums;
   struct Line;
 
+  bool is_of(ElementType, std::span<const std::byte> tile) const;
   std::size_t elements_of(std::size_t output) const;
   /// Where element k of an output lies.
   std::size_t place_of(std::size_t output, std::size_t k) const;
@@ -60,8 +61,8 @@ class ExactOutputs {
   Check check_range(const Judged&, std::size_t first, std::size_t count) const;
 
   Problem problem_;
-  std::unique_ptr<Sums> sums_;           ///< of operations over shapes
-  std::vector<std::byte> tile_;          ///< likewise
+  std::shared_ptr<const Sums> sums_;     ///< of operations over shapes: what follows from the tile
+  bool summed_;                          ///< it knows sums of so many elements
   mutable std::shared_ptr<Line> drawn_;  ///< the output of which an element was changed last, if it is long
   ExactReference first_;
 };
@@ -76,7 +77,8 @@ class KnownOutputs {
 
  private:
   using Key = std::tuple<Operation, ElementType, std::size_t, std::string, std::string, std::uint64_t>;
-  std::size_t most_bytes_, bytes_ = 0;
+  std::size_t bytes() const;
+  std::size_t most_bytes_;
   std::list<std::pair<Key, std::shared_ptr<const ExactOutputs>>> known_;  ///< the last used first
 };
 

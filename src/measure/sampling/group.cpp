@@ -11,14 +11,16 @@
 namespace reductio {
 namespace {
 
+/// Larger results are checked again in each context: sending them to its process would take as long.
+constexpr std::size_t most_kept_bytes = 4096;
+
 /// What another process knows of a member.
 template <class Archive>
 void cross(Archive& archive, Member& m) {
   Row& row = m.row;
   archive(row.status, row.reason, row.result, row.result2, row.abs_error, row.error_bound, row.exact_result,
           row.sum_of_magnitudes, row.distinct_results, row.grid_blocks, row.block_threads);
-  constexpr std::size_t little = 4096;  // more is checked again in each process rather than sent
-  HostValue verified = m.verified.bytes.size() <= little ? m.verified : HostValue{{}};
+  HostValue verified = m.verified.bytes.size() <= most_kept_bytes ? m.verified : HostValue{{}};
   archive(m.contexts_refused, m.how_refused, m.why_refused, m.call_s, m.samples, m.calls, verified.bytes,
           m.any_verified, m.results);
   m.verified = std::move(verified);
@@ -100,6 +102,7 @@ void Group::release() {
     const Step step(state.under_way, static_cast<int>(&m - members.data()));
     if (m.plan) state.timer().forget(m.plan.get());
     m.plan.reset();
+    if (result_bytes() > most_kept_bytes) m.result = m.verified = HostValue{{}};  // other groups need the memory
   }
   for (const HarnessCall& c : harness_calls)
     if (c.plan) state.timer().forget(c.plan.get());  // a lost device's are kept for ever
@@ -135,7 +138,7 @@ Call Group::call(HarnessCall& c) {
 
 bool Group::verify(Member& m) {
   if (!m.changed && m.any_verified && m.result == m.verified) return true;
-  // Of millions of outputs each is checked once, here or in an earlier context.
+  // Of a result that was right in an earlier context its hash is known.
   const std::string hash = m.changed ? "" : hash_of(m.result.bytes);
   if (m.results.contains(hash)) {
     m.any_verified = true;
