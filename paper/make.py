@@ -23,7 +23,7 @@ with needed_by("make.py: error: it"):
     from report import results as rs
     from report import tables as tb
     from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
-                         releases, speedup, throughput, tuned)
+                         releases, shapes, speedup, throughput, tuned)
     from report import style
     from text import numbers, tables
 
@@ -49,7 +49,8 @@ FIGURES = {"limits": (limits, "limits"), "index": (index, "contrasts"), "ladders
            "levels": (levels, "contrasts"), "grid": (grid, "multiblock"), "latency": (latency, "contrasts"),
            "ablation": (ablation, "contrasts"), "accuracy": (accuracy, "accuracy"),
            "frontier": (frontier, "frontier frontier-python"), "exact": (exact, "frontier"), "peers": (peers, "peers"),
-           "tuned": (tuned, "tuned"), "releases": (releases, "releases"), "speedup-f32": (speedup, "comparison"),
+           "tuned": (tuned, "tuned"), "releases": (releases, "releases"), "shapes": (shapes, "shapes"),
+           "speedup-f32": (speedup, "comparison"),
            "throughput-device-f32": (throughput, "comparison"), "cpu-f32": (cpu, "cpu")}
 
 

@@ -23,6 +23,7 @@ import claims as claim_list  # noqa: E402
 import figures.exact  # noqa: E402
 import figures.frontier as frontier  # noqa: E402
 import figures.peers  # noqa: E402
+import figures.shapes as shapes  # noqa: E402
 import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
 from report import results as rs  # noqa: E402
@@ -285,11 +286,41 @@ def magnitudes(results: rs.Results) -> str:
                                     for name, (time, data) in shown.items()], "l" + len(columns) * "r")
 
 
+def shapes_to_call(results: rs.Results) -> str:
+    """The fastest call at each shape of about 2^26 elements, and the fastest library."""
+    table = results.experiment("shapes")
+    if table is None:
+        return "No results are committed yet. `reductio run shapes` measures on your GPU, and `reductio plot` draws."
+    table = rs.where_is(shapes.drawn_of(table), status="ok")
+    largest = min(26, max(map(shapes.size_of, table["n"])))
+    table = table[table["n"].map(shapes.size_of) == largest]
+    rows = []
+    for operation, (what, _) in shapes.SECTIONS.items():
+        for line, calls in table[table["operation"] == operation].groupby("line"):
+            best = calls.loc[calls["time_median_s"].idxmin()]
+            libraries = calls[~calls["variant"].str.startswith("modern/")]
+            name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
+            cells = [f"`{best['variant']}`", microseconds(best["time_median_s"]), f"{100 * best['share_of_read_ceiling']:.0f} %"]
+            if libraries.empty:
+                rows.append([name, *cells, "none was timed", ""])
+                continue
+            library = libraries.loc[libraries["time_median_s"].idxmin()]
+            rows.append([name, *cells, f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"])
+    head = [f"f32, 2^{largest} in all", "fastest", "us", "of the ceiling", "fastest library", "times as long"]
+    return "\n\n".join((markdown(head, rows, "llrrlr"), "![Map of the sums of rows, columns and "
+                        "segments: shape, elements and share of the ceiling](rows.png)"))
+
+
+def length(n: int) -> str:
+    return power(n) if n > 1000 and n & (n - 1) == 0 else f"{n:,}"
+
+
 # Page, the table's name, and what makes it.
 TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/exact.md", "magnitudes", magnitudes),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
+          ("docs/rows.md", "shapes", shapes_to_call),
           ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu))
 
 
@@ -309,7 +340,8 @@ PICTURES = {"docs/comparison.png": (figures.speedup, ("comparison.csv", "catalog
             "docs/tuned.png": (figures.tuned, ("tuned.csv", "machine.json")),
             "docs/peers.png": (figures.peers, ("peers.csv",)),
             "docs/frontier.png": (frontier, ("frontier.csv", "frontier-python.csv")),
-            "docs/exact.png": (figures.exact, ("frontier.csv",))}
+            "docs/exact.png": (figures.exact, ("frontier.csv",)),
+            "docs/rows.png": (shapes, ("shapes.csv", "machine.json"))}
 
 
 def source_of(results: rs.Results, names: tuple[str, ...]) -> str:
@@ -343,6 +375,8 @@ def main(arguments: list[str] | None = None) -> int:
                 (options.root / page).write_text(new, encoding="utf-8")
     for picture, (figure, files) in PICTURES.items():
         source = source_of(results, files)
+        if not results.file(files[0]).exists():
+            continue  # not measured yet
         if drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:

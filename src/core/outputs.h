@@ -2,11 +2,15 @@
 /// The exact results of a problem: of one sum, or of each row, column or segment.
 
 #include <cstddef>
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/reference.h"
@@ -16,8 +20,9 @@ namespace reductio {
 
 class ExactOutputs {
  public:
-  /// Element i of the memory that the problem spans is tile[i % (its length)].
-  ExactOutputs(const Problem&, std::span<const std::byte> tile);
+  /// Element i of the memory that the problem spans is tile[i % (its length)]. `like`: null, or others, of which it
+  /// shares what follows from the tile alone, if theirs is the same.
+  ExactOutputs(const Problem&, std::span<const std::byte> tile, const ExactOutputs* like = nullptr);
   ~ExactOutputs();
   ExactOutputs(ExactOutputs&&) noexcept;
 
@@ -40,22 +45,42 @@ class ExactOutputs {
               const void* right = nullptr) const;
 
  private:
+  friend class KnownOutputs;
   struct Sums;
   struct Line;
 
+  bool is_of(ElementType, std::span<const std::byte> tile) const;
   std::size_t elements_of(std::size_t output) const;
   /// Where element k of an output lies.
   std::size_t place_of(std::size_t output, std::size_t k) const;
   Line line_of(std::size_t output) const;
   std::string name_of(std::size_t output) const;
-  Check check_each(const std::byte* result, const ChangedElement*, std::size_t longest_chain, bool flushes,
-                   const std::byte* right) const;
+  /// A result, and how it is judged.
+  struct Judged;
+  Check check_each(const Judged&) const;
+  /// The same of outputs from `first` on.
+  Check check_range(const Judged&, std::size_t first, std::size_t count) const;
 
   Problem problem_;
-  std::unique_ptr<Sums> sums_;           ///< of operations over shapes
-  std::vector<std::byte> tile_;          ///< likewise
+  std::shared_ptr<const Sums> sums_;     ///< of operations over shapes: what follows from the tile
+  bool summed_;                          ///< it knows sums of so many elements
   mutable std::shared_ptr<Line> drawn_;  ///< a cache: the output of which an element was changed last
   ExactReference first_;
+};
+
+/// Exact outputs, each computed once while they fit: those used last are kept.
+class KnownOutputs {
+ public:
+  explicit KnownOutputs(std::size_t most_bytes = std::size_t{2} << 30) : most_bytes_(most_bytes) {}
+  /// Of the dataset's tile, as make_tile() makes it of the problem's extent and the seed.
+  std::shared_ptr<const ExactOutputs> of(const Problem&, const std::string& dataset, std::uint64_t seed,
+                                         std::span<const std::byte> tile);
+
+ private:
+  using Key = std::tuple<Operation, ElementType, std::size_t, std::string, std::string, std::uint64_t>;
+  std::size_t bytes() const;
+  std::size_t most_bytes_;
+  std::list<std::pair<Key, std::shared_ptr<const ExactOutputs>>> known_;  ///< the last used first
 };
 
 /// 16 hexadecimal digits that tell results apart.

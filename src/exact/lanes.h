@@ -71,17 +71,18 @@ __device__ inline std::int64_t carried(std::int64_t digit, unsigned last) {
   return lane > 0 && lane <= last ? digit + above : digit;
 }
 
-/// Takes from each digit what is beyond 40 bits, but for the highest. By a whole warp.
+/// Takes from each digit what is beyond 40 bits, but for the highest. What is left has the digit's sign. By a whole
+/// warp.
 template <int per_lane>
 __device__ void carry_digits(std::int64_t (&digit)[per_lane]) {
   const unsigned lane = threadIdx.x % 32;
   std::int64_t from_below = 0;
 #pragma unroll
   for (int k = 0; k < per_lane; ++k) {
-    const std::int64_t above = digit[k] >> exact::digit_bits, shifted = __shfl_up_sync(whole_warp, above, 1),
-                       of_last = __shfl_sync(whole_warp, above, 31);
+    const std::int64_t above = (digit[k] + (digit[k] >> 63 & exact::digit_mask)) >> exact::digit_bits,
+                       shifted = __shfl_up_sync(whole_warp, above, 1), of_last = __shfl_sync(whole_warp, above, 31);
     const int i = static_cast<int>(lane) + 32 * k;
-    if (i < LaneDigits<per_lane>::count - 1) digit[k] &= exact::digit_mask;
+    if (i < LaneDigits<per_lane>::count - 1) digit[k] -= above * (std::int64_t{1} << exact::digit_bits);
     if (i < LaneDigits<per_lane>::count) digit[k] += lane == 0 ? from_below : shifted;
     from_below = of_last;
   }

@@ -19,46 +19,47 @@ struct ExactResult {
   double* twice;
   std::int64_t* partial;  ///< exact::words of them
 
-  /// exact::rounding() of at most five digits without its two loops: as a whole number of 192 bits.
-  template <class Digit>
-  static __device__ std::uint64_t rounding(exact::Format format, int from, int to, const Digit& digit) {
-    if (to - from > 5) return exact::rounding(format, from, to, digit);
-    std::int64_t d[5];
+  /// exact::rounding() by a whole warp, without its two loops over the digits. Digits are signed and below 2^40, so a
+  /// number has the sign of its highest digit that is not zero, and no borrow runs through zeros.
+  template <int per_lane>
+  static __device__ std::uint64_t rounding(exact::Format format, std::int64_t (&digit)[per_lane]) {
+    constexpr int base = LaneDigits<per_lane>::base, last = LaneDigits<per_lane>::count - 1;
+    for (bool is_carried = false; !is_carried;) {
+      carry_digits(digit);
+      bool fits = true;
 #pragma unroll
-    for (int i = 0; i < 5; ++i) {
-      const std::int64_t own = digit(from + i < to ? from + i : from);
-      d[i] = from + i < to ? own : 0;
+      for (int k = 0; k < per_lane; ++k)
+        fits = fits && (digit[k] / (exact::digit_mask + 1) == 0 || static_cast<int>(threadIdx.x % 32) + 32 * k == last);
+      is_carried = __all_sync(whole_warp, fits) != 0;
     }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      d[i + 1] += d[i] >> exact::digit_bits;
-      d[i] &= exact::digit_mask;
+    const int top = highest_below(digit, 32 * per_lane);
+    if (top < 0) return 0;
+    const int first_below = highest_below(digit, top - 2);
+    const std::int64_t below = digit_at(digit, first_below), highest = digit_at(digit, top);
+    const bool negative = highest < 0, any_below = first_below >= 0;
+    const std::int64_t sign = negative ? -1 : 1;
+    // The last digit may have more bits, but then the sum is infinite.
+    const std::int64_t size = sign * highest;
+    std::int64_t a = size > exact::digit_mask ? exact::digit_mask : size, b = sign * digit_at(digit, top - 1),
+                 c = sign * digit_at(digit, top - 2) - static_cast<std::int64_t>(any_below && (below < 0) != negative);
+    b += c >> exact::digit_bits;
+    c &= exact::digit_mask;
+    a += b >> exact::digit_bits;
+    b &= exact::digit_mask;
+    auto high = static_cast<std::uint64_t>(a) << 24 | static_cast<std::uint64_t>(b) >> 16,
+         low = static_cast<std::uint64_t>(b) << 48 | static_cast<std::uint64_t>(c) << 8;
+    int unit = exact::lowest + exact::digit_bits * (base + top - 2) - 8 + 64;
+    if (high == 0) {
+      // The highest digits cancel. More of them than three are needed if there are any.
+      if (any_below)
+        return exact::rounding(format, base, base + top + 1, [&](int i) { return digit_at(digit, i - base); });
+      high = low;
+      low = 0;
+      unit -= 64;
     }
-    constexpr std::int64_t most = std::int64_t{1} << 31;
-    if (d[4] >= most || d[4] <= -most) return exact::rounding(format, from, to, digit);
-    const auto at = [&](int i) { return static_cast<std::uint64_t>(d[i]); };
-    std::uint64_t low = at(0) | at(1) << 40, middle = at(1) >> 24 | at(2) << 16 | at(3) << 56,
-                  high = at(3) >> 8 | at(4) << 32;
-    const bool negative = d[4] < 0;
-    if (negative) {
-      low = ~low + 1;
-      middle = ~middle + (low == 0);
-      high = ~high + ((low | middle) == 0);
-    }
-    if ((low | middle | high) == 0) return 0;
-    // The highest word that is not zero becomes the first.
-    int unit = exact::lowest + exact::digit_bits * from + 128;
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      if (high == 0) {
-        high = middle;
-        middle = low;
-        low = 0;
-        unit -= 64;
-      }
     const int lead = __clzll(static_cast<long long>(high));
-    const std::uint64_t bits = lead == 0 ? high : high << lead | middle >> (64 - lead), rest = middle << lead | low;
-    return exact::rounded_bits(format, negative, bits, unit - lead, rest != 0);
+    const std::uint64_t bits = lead == 0 ? high : high << lead | low >> (64 - lead);
+    return exact::rounded_bits(format, negative, bits, unit - lead, low << lead != 0 || any_below);
   }
 
   /// The place for a second result, behind the first.
@@ -86,18 +87,11 @@ struct ExactResult {
       partial[i] = word;
       return;
     }
-    // Few digits are not zero, and the loops over them wait for each.
-    int from = exact::digits, to = 0;
-    for (int k = 0; k < per_lane; ++k) widen(from, to, digit[k], base + 32 * k);
     std::uint64_t bits;
     if (specials != 0) {
       bits = exact::special_bits(format(), (specials & 1) != 0, (specials & 2) != 0, (specials & 4) != 0);
     } else {
-      bits = rounding(format(), from, to, [&](int i) {
-        std::int64_t own = digit[0];
-        for (int k = 1; k < per_lane; ++k) own = (i - base) / 32 == k ? digit[k] : own;
-        return __shfl_sync(whole_warp, own, (i - base) % 32);
-      });
+      bits = rounding(format(), digit);
       if (bits == 0 && added == Added::negative_zeros) bits = std::uint64_t{1} << (single ? 31 : 63);
     }
     if (lane == 0) put(bits);
@@ -146,13 +140,28 @@ struct ExactResult {
   }
 
  private:
-  /// From `from` to `to` are all digits that are not zero, those of this row, too.
-  static __device__ void widen(int& from, int& to, std::int64_t digit, int base) {
-    const unsigned filled = __ballot_sync(whole_warp, digit != 0);
-    if (filled == 0) return;
-    const int first = base + __ffs(static_cast<int>(filled)) - 1;
-    from = first < from ? first : from;
-    to = base + 32 - __clz(static_cast<int>(filled));
+  /// The highest place below `end` whose digit is not zero; -1 if there is none.
+  template <int per_lane>
+  static __device__ int highest_below(const std::int64_t (&digit)[per_lane], int end) {
+    int at = -1;
+#pragma unroll
+    for (int k = 0; k < per_lane; ++k) {
+      const int left = end - 32 * k;
+      const unsigned filled = __ballot_sync(whole_warp, digit[k] != 0) & (left >= 32  ? ~0u
+                                                                          : left <= 0 ? 0
+                                                                                      : (1u << left) - 1);
+      if (filled != 0) at = 32 * k + 31 - __clz(static_cast<int>(filled));
+    }
+    return at;
+  }
+  /// The digit at a place, for all lanes; 0 below the first.
+  template <int per_lane>
+  static __device__ std::int64_t digit_at(const std::int64_t (&digit)[per_lane], int i) {
+    std::int64_t own = digit[0];
+#pragma unroll
+    for (int k = 1; k < per_lane; ++k) own = i / 32 == k ? digit[k] : own;
+    const std::int64_t there = __shfl_sync(whole_warp, own, i & 31);
+    return i < 0 ? 0 : there;
   }
   __device__ exact::Format format() const { return single ? exact::format_of<float>() : exact::format_of<double>(); }
   __device__ void put(std::uint64_t bits) const {

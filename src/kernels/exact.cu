@@ -67,7 +67,7 @@ std::unique_ptr<Plan> exact_plan_of(const Problem& p, const Settings& s, const D
 
 const Register exact_sum(
     {.id = "exact/sum", .title = "exact", .cites = "src/exact/exact.h", .kind = VariantKind::ours,
-     .own_experiment = "compare",
+     .own_experiment = "exact",
      .how = {.thread = "16-byte loads, sums without rounding", .block = "digits", .grid = "packed atomics"},
      .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
      .types = {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16},

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/plugins.h"
 #include "core/error.h"
+#include "core/threads.h"
 #include "core/types.h"
 #include "core/variant.h"
 #include "plugin/load.h"
@@ -45,18 +46,11 @@ const char* exact(reductio::Operation operation, std::uint32_t type, const void*
   return error_of([&] { reductio::exact_on_gpu(operation, type, in, static_cast<std::size_t>(n), out, stream); });
 }
 
-/// Calls body(first, count) for shares of `count` things, each on a thread of its own. threads = 0: as many as pay for
-/// `work` elements in all, and as there are cores.
-template <class Body>
-void in_shares(std::size_t count, std::size_t work, std::size_t threads, const Body& body) {
+/// Threads for `work` elements in all, where 0 were asked for: as many as pay, and as there are cores.
+std::size_t threads_for(std::size_t work, std::size_t asked) {
   constexpr std::size_t least_share = 1 << 18;  // elements; starting a thread takes longer than adding up fewer
-  if (threads == 0) threads = std::min<std::size_t>(work / least_share, std::thread::hardware_concurrency());
-  threads = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(count, 1));
-  std::vector<std::jthread> others;
-  others.reserve(threads - 1);
-  const std::size_t share = count / threads;
-  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(body, (t - 1) * share, share);
-  body((threads - 1) * share, count - (threads - 1) * share);
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return asked ? asked : std::clamp<std::size_t>(work / least_share, 1, cores);
 }
 
 using reductio::tuned::exact::HostSum;
@@ -78,7 +72,7 @@ void add_moments(const T* x, std::size_t n, HostSum* sum, HostSum* squares) {
 template <class T>
 void add_to_partials(const T* x, std::size_t n, std::size_t threads, Partial* sum, Partial* squares) {
   std::mutex mutex;
-  in_shares(n, n, threads, [&](std::size_t first, std::size_t count) {
+  reductio::in_shares(n, threads_for(n, threads), [&](std::size_t first, std::size_t count) {
     HostSum own, own_squares;
     add_moments(x + first, count, sum ? &own : nullptr, squares ? &own_squares : nullptr);
     const std::lock_guard lock(mutex);
@@ -102,7 +96,7 @@ void sums_of_rows(const T* x, std::size_t rows, std::size_t n, std::uint32_t to,
     if (squares) *squares = rounded(of_squares, to);
     return;
   }
-  in_shares(rows, rows * n, threads, [=](std::size_t first, std::size_t count) {
+  reductio::in_shares(rows, threads_for(rows * n, threads), [=](std::size_t first, std::size_t count) {
     HostSum sum, of_squares;
     for (std::size_t row = first; row < first + count; ++row) {
       add_moments(x + row * n, n, sums ? &sum : nullptr, squares ? &of_squares : nullptr);

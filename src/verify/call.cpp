@@ -6,10 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <random>
 #include <thread>
-#include <tuple>
 
 #include "core/error.h"
 #include "device/sim/schedule.h"
@@ -22,15 +20,10 @@ namespace {
 constexpr std::size_t guard = 64;
 constexpr unsigned char mark = 0xA5;
 
-/// Cached: a reference costs a pass over a tile, and many settings of many variants use the same data.
-const ExactOutputs& exact_outputs(const Problem& problem, const CaseInput& input) {
-  using Key = std::tuple<Operation, ElementType, std::string, std::size_t, std::uint64_t, std::string>;
-  static std::map<Key, ExactOutputs> known;
-  const Recipe& recipe = input.recipe;
-  const Key key{problem.operation, recipe.type, recipe.dataset, problem.n, recipe.seed, problem.shape.text()};
-  const auto at = known.find(key);
-  if (at != known.end()) return at->second;
-  return known.try_emplace(key, problem, input.tile).first->second;
+/// A reference costs a pass over a tile, and many settings of many variants use the same data.
+std::shared_ptr<const ExactOutputs> exact_outputs(const Problem& problem, const CaseInput& input) {
+  static KnownOutputs known;
+  return known.of(problem, input.recipe.dataset, input.recipe.seed, input.tile);
 }
 
 bool all_poisoned(const std::byte* bytes, std::size_t count) {
@@ -130,7 +123,7 @@ std::string OwnPlan::misdeclared() const {
 std::optional<ChangedElement> change_of(const CaseInput& input, const Case& c, const OwnPlan& plan,
                                         std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  return exact_outputs(c.problem, input).draw_change(input.tile, random, plan.info().longest_chain);
+  return exact_outputs(c.problem, input)->draw_change(input.tile, random, plan.info().longest_chain);
 }
 
 CaseCall::CaseCall(Workbench& bench, const Case& what, OwnPlan& plan, CaseInput& input, Output& output, Stream stream,
@@ -202,11 +195,11 @@ std::string CaseCall::settle(bool is_first) {
   if (on_device) result_ = in_output;
 
   const Problem& p = case_.problem;
-  const ExactOutputs& exact = exact_outputs(p, input_);
-  if (case_.check == "exact" && !(changed_ ? changed_->want.all_exact() : exact.all_exact()))
+  const std::shared_ptr<const ExactOutputs> exact = exact_outputs(p, input_);
+  if (case_.check == "exact" && !(changed_ ? changed_->want.all_exact() : exact->all_exact()))
     return "the battery is at fault: this data is not exact in every order";
   const auto judged = [&](bool flushes) {
-    return exact.check(result_.data(), changed_ ? &*changed_ : nullptr, info.longest_chain, flushes);
+    return exact->check(result_.data(), changed_ ? &*changed_ : nullptr, info.longest_chain, flushes);
   };
   Check check = judged(info.flushes_subnormals.value_or(false));
   if (!check.ok && flushes_subnormals(bench_.backend, case_, info)) check = judged(true);
@@ -224,7 +217,8 @@ std::string CaseCall::settle(bool is_first) {
 }
 
 bool CaseCall::is_nan() const {
-  const Reference& want = exact_outputs(case_.problem, input_).first();
+  const auto exact = exact_outputs(case_.problem, input_);
+  const Reference& want = exact->first();
   return is_floating(want.type) && std::isnan(want.value);
 }
 
@@ -257,7 +251,8 @@ bool CaseCall::drops_undefined_shuffles() {
 }
 
 double CaseCall::relative_error() const {
-  const Reference& want = exact_outputs(case_.problem, input_).first();
+  const auto exact = exact_outputs(case_.problem, input_);
+  const Reference& want = exact->first();
   const double got = floating_result(result_.data(), want.type);
   return (got - want.value - want.residual) / want.value;
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -202,6 +203,64 @@ TEST(ExactOutputs, WhatIsDrawnFollowsFromTheSeedAlone) {
   int stays = 0;
   for (int i = 0; i < 20; ++i) stays += met.draw_change(tile, random, 100, 7)->output == 7;
   EXPECT_GT(stays, 10) << "long outputs cost a pass each";
+}
+
+/// Right sums of whole numbers, by plain additions.
+std::vector<float> plain_sums(const Problem& p, const std::vector<std::byte>& tile) {
+  std::vector<float> all(tile.size() / sizeof(float)), out(p.outputs());
+  std::memcpy(all.data(), tile.data(), tile.size());
+  const bool rows = p.operation == Operation::row_sums;
+  for (std::size_t r = 0; r < p.rows(); ++r)
+    for (std::size_t c = 0; c < p.columns(); ++c) out[rows ? r : c] += all[(r * p.pitch() + c) % all.size()];
+  return out;
+}
+
+TEST(ExactOutputs, OfManyEachIsCheckedByWhicheverThread) {
+  for (const auto& [operation, shape] : {std::pair{Operation::row_sums, "100000x2"},
+                                         {Operation::row_sums, "70000x3/5"},
+                                         {Operation::column_sums, "2x100001"},
+                                         {Operation::column_sums, "2500x97"},
+                                         {Operation::column_sums, "50000x7/9"}}) {
+    const Problem p = only(operation, ElementType::f32, shape);
+    std::vector<std::byte> tile = make_tile("exact", p.type, p.extent(), 1);
+    tile.resize(std::min<std::size_t>(tile.size(), 4 * 19997));  // columns of more than a period, too
+    const ExactOutputs exact(p, tile);
+    const std::vector<float> right = plain_sums(p, tile);
+    const Check whole = exact.check(right.data(), nullptr, 100, false);
+    EXPECT_TRUE(whole.ok) << shape << ": " << whole.why;
+    for (const std::size_t wrong : {std::size_t{0}, right.size() / 3, right.size() - 1}) {
+      std::vector<float> off = right;
+      off[wrong] += 1;
+      off.back() += 1;
+      for (const float* known : {static_cast<const float*>(nullptr), right.data()}) {
+        const Check c = exact.check(off.data(), nullptr, 100, false, known);
+        EXPECT_FALSE(c.ok) << shape << " " << wrong;
+        EXPECT_NE(c.why.find(" " + std::to_string(wrong) + " of "), std::string::npos) << "the first: " << c.why;
+      }
+    }
+  }
+}
+
+TEST(KnownOutputs, AreMadeOnceAndThoseUsedLastAreKept) {
+  constexpr std::size_t n = 4096, room = 2 * 36 * n + 36 * n / 2;  // a tile of f32, and two exact sums of each element
+  const auto of = [](KnownOutputs& known, const char* shape, std::uint64_t seed) {
+    return known.of(only(Operation::row_sums, ElementType::f32, shape), "random", seed,
+                    make_tile("random", ElementType::f32, n, seed));
+  };
+  KnownOutputs known(room);
+  const auto first = of(known, "64x64", 1);
+  EXPECT_EQ(of(known, "64x64", 1), first);
+  for (int shape = 0; shape < 4; ++shape)
+    EXPECT_NE(of(known, std::array{"128x32", "32x128", "16x256", "8x512"}[shape], 1), first);
+  EXPECT_EQ(of(known, "64x64", 1), first) << "all of one tile share what is large";
+  const auto second = of(known, "64x64", 2);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(of(known, "64x64", 1), first) << "two tiles fit";
+  of(known, "64x64", 3);
+  EXPECT_EQ(second.use_count(), 1) << "dropped there, and whole here";
+  EXPECT_EQ(of(known, "64x64", 1), first) << "used after the one that had to go";
+  KnownOutputs none(0);
+  EXPECT_FALSE(of(none, "64x64", 1)->check(std::vector<std::byte>(256).data(), nullptr, 100, false).ok);
 }
 
 TEST(ExactOutputs, WorstErrorIsThatOfAllOutputs) {

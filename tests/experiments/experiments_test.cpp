@@ -605,6 +605,32 @@ TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {
   EXPECT_EQ(types, (std::set<std::string>{"f32", "f64"})) << "integers are added up in any order anyway";
 }
 
+TEST(Experiments, ExactHasThreeSumsSideBySideOnEveryKindOfData) {
+  const bool with_cub = gpu() == DeviceKind::cuda;
+  std::map<std::string, std::set<std::string>> sums_of;  // by dataset and group
+  std::map<std::string, std::set<std::string>> types_of;
+  for (const Point& p : find_experiment("exact").points({}, gpu())) {
+    EXPECT_EQ(refusal(*p.variant, p.device, p.problem, p.settings), "");
+    EXPECT_EQ(p.settings, p.variant->settings());
+    EXPECT_TRUE(has_dataset(p.dataset, p.problem.type)) << p.dataset;
+    sums_of[p.dataset + " " + describe_group(p)].insert(p.variant->id);
+    types_of[p.dataset].insert(std::string(name(p.problem.type)));
+  }
+  std::set<std::string> wanted{"exact/sum", "tuned/sum"};
+  if (with_cub) wanted.insert("cub/sum");
+  for (const auto& [group, ids] : sums_of) EXPECT_EQ(ids, wanted) << group;
+  const std::set<std::string> all{"f32", "f64", "f16", "bf16"}, wide{"f32", "f64", "bf16"}, widest{"f32", "f64"};
+  EXPECT_EQ(types_of, (std::map<std::string, std::set<std::string>>{{"random", all},
+                                                                    {"scaled:2^-66", wide},
+                                                                    {"scaled:2^90", wide},
+                                                                    {"spread", widest},
+                                                                    {"giants", widest},
+                                                                    {"constants", widest}}));
+  Selection halves;
+  halves.types = {ElementType::f16};
+  for (const Point& p : find_experiment("exact").points(halves, gpu())) EXPECT_EQ(p.dataset, "random");
+}
+
 TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
   std::map<std::string, std::set<std::string>> variants_of;  // by operation, type and n

@@ -11,14 +11,16 @@
 namespace reductio {
 namespace {
 
+/// Larger results are checked again in each context: sending them to its process would take as long.
+constexpr std::size_t most_kept_bytes = 4096;
+
 /// What another process knows of a member.
 template <class Archive>
 void cross(Archive& archive, Member& m) {
   Row& row = m.row;
   archive(row.status, row.reason, row.result, row.result2, row.abs_error, row.error_bound, row.exact_result,
           row.sum_of_magnitudes, row.distinct_results, row.grid_blocks, row.block_threads);
-  constexpr std::size_t little = 4096;  // more is checked again in each process rather than sent
-  HostValue verified = m.verified.bytes.size() <= little ? m.verified : HostValue{{}};
+  HostValue verified = m.verified.bytes.size() <= most_kept_bytes ? m.verified : HostValue{{}};
   archive(m.contexts_refused, m.how_refused, m.why_refused, m.call_s, m.samples, m.calls, verified.bytes,
           m.any_verified, m.results);
   m.verified = std::move(verified);
@@ -76,6 +78,10 @@ End Group::with_memory(const std::function<bool()>& body) {
   return device_lost ? End::device_lost : whole ? End::done : End::abandoned;
 }
 
+std::shared_ptr<const ExactOutputs> Group::exact_outputs(std::span<const std::byte> tile) {
+  return state.references.of(first().problem, first().dataset, first().seed, tile);
+}
+
 void Group::allocate() {
   const bool consumed = std::any_of(members.begin(), members.end(),
                                     [](const Member& m) { return !m.settled() && m.point->variant->consumes_input; });
@@ -88,7 +94,7 @@ void Group::allocate() {
     state.backend->copy_in(offsets_->get(), offsets->data(), bytes, state.backend->stream());
     state.backend->synchronize(state.backend->stream());
   }
-  reference_ = &state.references.of(first());
+  reference_ = exact_outputs(input_->tile());
 }
 
 void Group::release() {
@@ -96,6 +102,7 @@ void Group::release() {
     const Step step(state.under_way, static_cast<int>(&m - members.data()));
     if (m.plan) state.timer().forget(m.plan.get());
     m.plan.reset();
+    if (result_bytes() > most_kept_bytes) m.result = m.verified = HostValue{{}};  // other groups need the memory
   }
   for (const HarnessCall& c : harness_calls)
     if (c.plan) state.timer().forget(c.plan.get());  // a lost device's are kept for ever
@@ -132,12 +139,19 @@ Call Group::call(HarnessCall& c) {
 
 bool Group::verify(Member& m) {
   if (!m.changed && m.any_verified && m.result == m.verified) return true;
+  // Of a result that was right in an earlier context its hash is known.
+  const std::string hash = m.changed ? "" : hash_of(m.result.bytes);
+  if (m.results.contains(hash)) {
+    m.any_verified = true;
+    m.verified = m.result;
+    return true;
+  }
   const void* const right = m.verified.bytes.empty() ? nullptr : m.verified.bytes.data();
   const Check check = reference_->check(m.result.bytes.data(), m.changed ? &*m.stored : nullptr, m.info.longest_chain,
                                         m.info.flushes_subnormals.value_or(true), m.changed ? right : nullptr);
   if (m.changed && check.ok) return true;
   if (!m.changed) {
-    m.results.insert(hash_of(m.result.bytes));
+    m.results.insert(hash);
     m.row.distinct_results = m.results.size();
   }
   const bool worse = !m.any_verified || !(check.abs_error <= m.row.abs_error.value_or(0));
@@ -206,8 +220,7 @@ void Group::look_whether_lost(const std::exception& e) {
 
 void Group::know_input() {
   if (!any_open()) return;
-  state.allocations.tile(InputKey(first()));
-  state.references.of(first());
+  exact_outputs(state.allocations.tile(InputKey(first())));
 }
 
 std::string Group::known_apart() {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/outputs.h"
 #include "measure/sampling/inputs.h"
 #include "measure/sampling/sampler.h"
 #include "measure/sampling/summarise.h"
@@ -50,7 +51,7 @@ struct SamplingState : Sampling {
 
   double highest_clock_hz = 0;  ///< of the kernels, so far
   History history;              ///< times known from earlier groups, for predictions
-  References references;
+  KnownOutputs references;
   std::mt19937_64 random{
       std::random_device{}()};  ///< what is changed in inputs: no two runs alike, unlike their orders
   Allocations allocations{backend};
@@ -176,6 +177,7 @@ class Group {
 
  private:
   std::size_t result_bytes() const { return first().problem.result_bytes(); }
+  std::shared_ptr<const ExactOutputs> exact_outputs(std::span<const std::byte> tile);
   void allocate();
   void release();
   void decline(Member&, const Refused& why);
@@ -185,7 +187,7 @@ class Group {
   DeviceInput* input_ = nullptr;
   std::unique_ptr<DeviceMemory> out_;
   std::unique_ptr<DeviceMemory> offsets_;  ///< of segments
-  const ExactOutputs* reference_ = nullptr;
+  std::shared_ptr<const ExactOutputs> reference_;
   std::optional<std::size_t> drawn_output_{};  ///< of which an element was changed last
 };
 

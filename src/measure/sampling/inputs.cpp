@@ -71,15 +71,4 @@ const std::vector<std::byte>& Allocations::tile(const InputKey& key) {
   return at->second;
 }
 
-const ExactOutputs& References::of(const Point& p) {
-  const auto key = std::tuple(p.problem.operation, p.problem.type, p.problem.n, p.dataset, p.seed,
-                              p.problem.shape.text());
-  auto at = known_.find(key);
-  if (at == known_.end()) {
-    const auto tile = make_tile(p.dataset, p.problem.type, p.problem.extent(), p.seed);
-    at = known_.try_emplace(key, p.problem, tile).first;
-  }
-  return at->second;
-}
-
 }  // namespace reductio

@@ -12,7 +12,6 @@
 #include <tuple>
 #include <vector>
 
-#include "core/outputs.h"
 #include "device/backend.h"
 #include "measure/plan/point.h"
 
@@ -91,16 +90,6 @@ class Allocations {
   std::vector<DeviceMemory> held_;  ///< all so far
   std::unique_ptr<DeviceInput> input_;
   std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every allocation wants them again
-};
-
-/// Exact references, each computed once.
-class References {
- public:
-  const ExactOutputs& of(const Point&);
-
- private:
-  std::map<std::tuple<Operation, ElementType, std::size_t, std::string, std::uint64_t, std::string>, ExactOutputs>
-      known_;
 };
 
 }  // namespace reductio

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "measure/timing/pinned_thread.h"
+#include "core/threads.h"
 
 namespace reductio {
 

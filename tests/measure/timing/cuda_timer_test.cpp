@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "core/threads.h"
 #include "measure/results/machine.h"
 #include "measure/stats/statistics.h"
 #include "measure/timing/cuda/harness_kernels.h"
 #include "measure/timing/host_clock.h"
 #include "measure/timing/instruments.h"
-#include "measure/timing/pinned_thread.h"
 #include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 #include "tuned/launch_table.h"

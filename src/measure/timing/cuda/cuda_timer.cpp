@@ -25,12 +25,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/threads.h"
 #include "measure/timing/cuda/graphs.h"
 #include "measure/timing/cuda/harness_kernels.h"
 #include "measure/timing/cuda/timed_stream.h"
 #include "measure/timing/host_clock.h"
 #include "measure/timing/instruments.h"
-#include "measure/timing/pinned_thread.h"
 #include "measure/timing/quiet_cpu.h"
 
 namespace reductio {

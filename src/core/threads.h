@@ -1,6 +1,8 @@
 #pragma once
-/// The CPUs that the measuring thread may run on, and staying on one of them.
+/// Work shared among threads, and the CPUs that a thread may run on.
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,12 @@ class PinnedThread {
 
  private:
   std::vector<int> before_;
+  bool outermost_;
 };
+
+/// Calls body(first, count) for shares of `count` things, each on a thread of its own, and returns when all are done.
+/// threads = 0: as many as there are CPUs, those from before this thread was pinned. Throws what a body throws.
+void in_shares(std::size_t count, std::size_t threads,
+               const std::function<void(std::size_t first, std::size_t count)>& body);
 
 }  // namespace reductio
