@@ -282,6 +282,7 @@ TEST_P(SimRaces, EachReadingLaneIsKept) {
       // The others' reads are ordered: this lane's alone is not.
       const Fault other = fault_of<one_stays_away>(1, 32, 0, p.ptr(), readers, away, writer);
       EXPECT_EQ(other.kind, FaultKind::race) << other.what();
+      if (GetParam() == Order::random) continue;  // it may read after the barrier, and then more lanes are named
       EXPECT_TRUE(says(other, "thread " + std::to_string(away) + " read") || other.threads == Threads{away})
           << other.what();
     }
