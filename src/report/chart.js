@@ -123,6 +123,13 @@ const plotOf = (/** @type {any} */ given) => {
   drawn.style.background = ink().paper;
   drawn.style.color = ink().text;
   drawn.style.fontSize = "12px";
+  // Of a logarithmic axis D3 leaves labels out, now and then all of them. Whoever names ticks wants each.
+  for (const axis of ["x", "y"]) {
+    const {ticks, tickFormat} = given[axis] ?? {};
+    if (Array.isArray(ticks))
+      drawn.querySelectorAll(`[aria-label="${axis}-axis tick label"] text`)
+        .forEach((/** @type {Element} */ text, /** @type {number} */ i) => text.textContent = tickFormat(ticks[i]));
+  }
   return drawn;
 };
 

@@ -274,6 +274,27 @@ def test_masked_elements_are_left_out():
     assert reductio.exact_sum(table, axis=1).tolist() == [1, None] and reductio.exact_sum(table[1]) is np.ma.masked
 
 
+def test_what_numpy_reads_as_a_plain_array_keeps_its_mask_or_is_refused():
+    """numpy.asarray drops the masks of these without a word."""
+    masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+    class OfAFile:  # as a variable of netCDF4 is read
+        def __array__(self, dtype=None, copy=None): return masked
+    assert reductio.exact_sum(OfAFile()) == 4 and reductio.Partial(OfAFile()).round() == 4
+    assert reductio.exact_sum(np.matrix([[1.0, 2.0]])) == 3
+    class ByInterface:
+        __array_interface__ = {**np.ones(3).__array_interface__, "mask": object()}
+    arrow = types.SimpleNamespace(columns=[types.SimpleNamespace(null_count=n) for n in (0, 2)])
+    polars = types.SimpleNamespace(null_count=lambda: np.array([[0, 2]]))
+    for x, said in (([masked, masked], r"the list holds an array with a mask.*numpy.ma.stack\(x\)"),
+                    (([1.0], (masked,)), "the tuple holds an array with a mask"), ([1.0, np.ma.masked], "holds an array with a mask"),
+                    (ByInterface(), "a ByInterface has a mask"), (arrow, "2 of the values are missing"),
+                    (polars, "2 of the values are missing"), ([type("Series", (), {"null_count": 1})()], "1 of the values")):
+        for function in (reductio.exact_sum, reductio.exact_moments, reductio.Partial):
+            with pytest.raises(reductio.Error, match=said):
+                function(x)
+    assert reductio.exact_sum([np.ma.array([1.0, 2.0]), [3.0, 4.0]]) == 10  # nothing is masked
+
+
 def test_missing_values_are_refused():
     pd = pytest.importorskip("pandas")
     for x in (pd.Series([1, None], dtype="Int64"), pd.Series([1.5, None], dtype="Float64"), pd.Series([True, None]),

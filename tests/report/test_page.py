@@ -469,13 +469,20 @@ def test_a_saved_picture_has_its_conditions_and_no_text_over_another(page, h200,
 
 
 def test_each_axis_of_errors_against_time_has_numbers(page, h200):
-    page.open(h200, "#experiment=accuracy&cache_state=warm&value=error")
     marks = ("return ['x', 'y'].map(a => [...document.querySelectorAll(`#plot g[aria-label='${a}-axis tick label'] text`)]"
-             ".map(t => t.textContent).filter(Boolean))")
-    for n in page.options("size"):
-        page.choose("size", n)
-        for ticks in page.js(marks):
-            assert len(set(ticks)) == len(ticks) >= 2, (n, ticks)
+             ".map(t => t.textContent))")
+    page.open(h200, "#experiment=limits&value=error")
+    caches = page.options("cache_state")
+    views = ["#experiment=accuracy&cache_state=warm", *(f"#experiment=limits&cache_state={cache}" for cache in caches)]
+    seen = 0
+    for view in views:
+        page.open(h200, view + "&value=error")
+        for n in page.options("size"):
+            page.choose("size", n)
+            for ticks in page.js(marks):
+                assert len(set(ticks)) == len(ticks) >= 2 and all(ticks), (view, n, ticks)
+            seen += 1
+    assert seen > 50
 
 
 def test_a_ranked_table_at_one_n(page, h200, rows):

@@ -251,13 +251,12 @@ def host_array(function: str, x: Any):
         x = _arrays.torch_on_cpu(function, x)
     _refuse_missing(x)
     mask = None
-    if isinstance(x, numpy.ma.MaskedArray):
-        array, mask = x.data, numpy.ma.getmask(x)
+    array = _of_frame(function, x) if _is_frame(x) else _as_array(function, x)
+    if isinstance(array, numpy.ma.MaskedArray):
+        mask = numpy.ma.getmask(array)
         mask = numpy.broadcast_to(mask, array.shape) if numpy.any(mask) else None
-    elif _is_frame(x):
-        array = _of_frame(function, x)
-    else:
-        array = _as_array(function, x)
+        array = array.data
+    array = numpy.asarray(array)
     if array.dtype.name == "bfloat16":
         array = array.astype(numpy.float32)
     if isinstance(x, (list, tuple)) and array.dtype.kind == "f" and not (abs(array) < 2.0 ** 53).all():
@@ -285,7 +284,7 @@ def _as_array(function, x):
     try:
         if not speaks and hasattr(x, "__dlpack__"):
             return numpy.from_dlpack(x)
-        return numpy.asarray(x)
+        return numpy.asanyarray(x)  # which keeps a mask, as of netCDF4's variables
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise Error(f"{function} cannot read a {type(x).__name__} as an array: {' '.join(str(error).split())}") from None
 
@@ -308,17 +307,40 @@ def _of_frame(function, frame):
     return out
 
 
-def _refuse_missing(x) -> None:
+def _refuse_missing(x, within: str = "") -> None:
     """What is left out, if anything, is the caller's to say."""
     import numpy
-    missing = getattr(x, "null_count", 0)  # of Arrow and Polars
+    if isinstance(x, (list, tuple)):  # numpy reads what they hold as plain arrays
+        for kind in set(map(type, x)) - {int, float, bool}:
+            if issubclass(kind, (list, tuple)) or any(hasattr(kind, name) for name in ("mask", "null_count", "isna")):
+                for element in x:
+                    if type(element) is kind:
+                        _refuse_missing(element, type(x).__name__)
+        return
+    missing = getattr(x, "null_count", 0)  # of Arrow and Polars, whose frames have one for each column
     missing = missing() if callable(missing) else missing
-    for column in [x.iloc[:, i] for i in range(x.shape[1])] if _is_frame(x) else [x]:
+    missing = int(numpy.sum(numpy.asarray(missing)))
+    for column in [x.iloc[:, i] for i in range(x.shape[1])] if _is_frame(x) else _columns(x):
         dtype = getattr(column, "dtype", None)  # pandas' NaN is a number, as numpy's; NA and None are none
         if hasattr(column, "isna") and (not isinstance(dtype, numpy.dtype) or dtype.kind == "O"):
             missing += int(column.isna().sum())
-    if isinstance(missing, int) and missing:
+        elif column is not x:
+            missing += getattr(column, "null_count", 0)
+    if missing:
         raise Error(f"{missing} of the values are missing; leave them out, as by x.dropna(), or fill them")
+    if isinstance(x, numpy.ma.MaskedArray):
+        if within and numpy.any(numpy.ma.getmask(x)):
+            raise Error(f"the {within} holds an array with a mask, which is not read there; give numpy.ma.stack(x)")
+        return
     mask = getattr(x, "mask", None)
-    if mask is not None and not callable(mask) and not isinstance(x, numpy.ma.MaskedArray):
+    if mask is None and not isinstance(x, numpy.ndarray):
+        interface = getattr(x, "__array_interface__", None)
+        mask = interface.get("mask") if isinstance(interface, dict) else None
+    if mask is not None and not callable(mask):
         raise Error(f"a {type(x).__name__} has a mask, which is read of numpy.ma alone; give the values that count")
+
+
+def _columns(x) -> list:
+    """Of a table of Arrow, else what is given."""
+    columns = getattr(x, "columns", None)
+    return columns if isinstance(columns, list) and all(hasattr(c, "null_count") for c in columns) else [x]

@@ -259,11 +259,33 @@ __global__ void lane_by_lane(unsigned* p, unsigned readers) {
   if (threadIdx.x == 40) *p = value + 1;
 }
 
+/// Lanes of a warp read a word; all but one meet at a barrier, and then one of these writes.
+__global__ void one_stays_away(unsigned* p, unsigned readers, unsigned away, unsigned writer) {
+  const unsigned lane = threadIdx.x;
+  const unsigned value = readers >> lane & 1 ? *p : 0;
+  if (lane == away) return;
+  __syncwarp(~(1u << away));
+  if (lane == writer) *p = value + 1;
+}
+
 TEST_P(SimRaces, EachReadingLaneIsKept) {
   const auto p = zeros<unsigned>(1);
   for (const unsigned readers : {1u, 0x80u, 0xf0u, 0xfu, 0x10001u, 0xffff00ffu, ~0u, ~1u}) {
     const Fault f = fault_of<lane_by_lane>(1, 32 + 9, 0, p.ptr(), readers);
     EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+    for (unsigned away = 0; away < 32; ++away) {
+      const unsigned writer = away == 31 ? 0 : 31;
+      if (!(readers >> away & 1)) {
+        run<one_stays_away>(1, 32, 0, p.ptr(), readers, away, writer);
+        continue;
+      }
+      // The others' reads are ordered: this lane's alone is not.
+      const Fault other = fault_of<one_stays_away>(1, 32, 0, p.ptr(), readers, away, writer);
+      EXPECT_EQ(other.kind, FaultKind::race) << other.what();
+      if (GetParam() == Order::random) continue;  // it may read after the barrier, and then more lanes are named
+      EXPECT_TRUE(says(other, "thread " + std::to_string(away) + " read") || other.threads == Threads{away})
+          << other.what();
+    }
   }
   run<lane_by_lane>(1, 41, 0, p.ptr(), 0u);
 }
