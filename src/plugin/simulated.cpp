@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "device/backend.h"
+#include "plugin/columns.h"
 #include "plugin/launches.h"
 #include "plugin/toolchain.h"
 #include "reductio_plugin_header.h"
@@ -86,6 +87,20 @@ std::string library_in(const std::string& said) {
   return is_refused_header(header) ? refusal_of_header(file + ":" + line, header) : "";
 }
 
+/// What a compiler says of a source whose macros are expanded: of those it has no column (plugin/columns.h).
+void print_with_known_columns(const std::string& said) {
+  static const std::regex unknown(R"rx((^|\n)([^\n:]+:\d+):\d{4,}:)rx");
+  std::fputs(std::regex_replace(said, unknown, "$1$2:").c_str(), stderr);
+}
+
+/// A process's exit code, and what it says.
+std::pair<int, std::string> run_and_listen(const Words& command, const std::string& log) {
+  const int to = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int code = run(command, to);
+  close(to);
+  return {code, content(log).value_or("")};
+}
+
 /// Files that are gone when this is.
 struct Drafts {
   Words paths;
@@ -141,18 +156,14 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
       preprocess.insert(preprocess.end(), {"-isystem", (headers / folder).string()});
     if (source.extension() == ".cu") preprocess.insert(preprocess.end(), {"-include", "cuda_runtime.h"});
     preprocess.insert(preprocess.end(), {"-E", "-x", "c++", source.string(), "-MD", "-MF", rule, "-o", text});
-    const std::string said = drafts(entry.draft(number + ".err"));
-    const int to = open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const int code = run(preprocess, to);
-    close(to);
-    if (code != 0) {
-      const std::string text_of_it = content(said).value_or("");
-      if (const std::string why = library_in(text_of_it); !why.empty()) throw UsageError(why);
-      std::fputs(text_of_it.c_str(), stderr);
+    const std::string log = drafts(entry.draft(number + ".err"));
+    if (const auto [code, said] = run_and_listen(preprocess, log); code != 0) {
+      if (const std::string why = library_in(said); !why.empty()) throw UsageError(why);
+      std::fputs(said.c_str(), stderr);
       fail(source, "the compiler says why above");
     }
     rules += content(rule).value_or("") + "\n";
-    write(text, with_launches_as_calls(content(text).value_or("")));
+    write(text, with_launches_as_calls(with_columns_of_file(content(text).value_or(""))));
 
     const std::string object = entry.draft(number + ".o");
     for (std::size_t o = 0; o < optimizations.size(); ++o)
@@ -162,7 +173,9 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
     compile.insert(compile.end(), standard.begin(), standard.end());
     compile.insert(compile.end(),
                    {"-fPIC", "-w", "-fno-caret-diagnostics", "-x", "c++-cpp-output", text, "-c", "-o", object});
-    require(source, run(compile, STDERR_FILENO));
+    const auto [code, said] = run_and_listen(compile, log);
+    print_with_known_columns(said);
+    require(source, code);
   }
   for (std::size_t o = 0; o < optimizations.size(); ++o) {
     Words link = compiler;

@@ -327,6 +327,67 @@ def test_findings_are_written_for_pull_requests(simulate, folder):
     assert where["artifactLocation"]["uri"] == "faults.cu" and where["region"]["startLine"] == line_of("fault 0")
 
 
+# In each line that ends in a number, the access or call that the last `^` before it points at; none: it is a macro's.
+COLUMNS = r"""
+#define N 4
+#define HALF(n) ((n) / 2)
+#define PUT(i) p[i] = 1
+#define CHECK(x) do { if ((x) != cudaSuccess) failed = true; } while (0)
+const char* usage = R"(
+# 9 "elsewhere.cu"
+   two lines)";
+//                                                            ^
+/* of
+two lines */    __device__   void store(int* p) { p[HALF(N)]  =   1; }        // 0
+__global__ void a(int* p) {
+//                    ^
+  store(p); int x =   p[N];  /*  c  */  if (x) p[0] = x;                      // 1
+}
+__global__ void b(int* p) {
+  PUT(N);                                                                     // none 2
+}
+__global__ void c(int* p) {
+//                                       ^
+  /* a */ static __shared__ int s[4]   ; s[4 + p[0]] = 3;                     // 3
+}
+__global__ void d(int* p) {
+//                ^
+TAB if (N > 2)TAB p[N]  =  1;                                                 // 4
+}
+int main(int, char** v) {
+  int k = v[1][0] - '0', *p; bool failed = false; CHECK(cudaMalloc(&p,
+    N * sizeof *p));
+  cudaMemset(p, 0, (k ? N : 2) * sizeof *p);
+  if (k < 2) a<<<1, 1>>>(p + (k ? 0 : 2));
+  if (k == 2) b<<<1, 1>>>(p);
+  if (k == 3) c<<<1, N / N>>>(p);
+  if (k == 4) d<<<1, 1>>>(p);
+//                               ^
+  if (k == 5) { b<<<0, N>>>(p);  cudaMemset(p, 0, 99); }                      // 5
+  if (k == 6) CHECK(cudaMemset(p, 0, 99));                                    // none 6
+  return cudaDeviceSynchronize();
+}
+""".replace("TAB ", "\t")
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_columns_are_those_of_the_users_file(simulate, folder, number):
+    (folder / "columns.cu").write_text(COLUMNS)
+    done = simulate("columns.cu", "--orders", "forward", "--json", "--", str(number))
+    document = json.loads(done.out)
+    (found,) = document["findings"] + [f for f in document["failed_calls"] if "launch" not in f["message"]]
+    lines = COLUMNS.splitlines()
+    line = next(i for i, text in enumerate(lines) if re.search(rf"// (none )?{number}$", text))
+    pointed = [text.index("^") + 1 for text in lines[:line] if re.fullmatch(r"// *\^", text)]
+    assert (found["line"], found["column"]) == (line + 1, 0 if "// none" in lines[line] else pointed[-1]), found
+
+
+def test_an_error_of_the_compiler_in_a_macro_has_no_column(simulate, folder):
+    (folder / "macro.cu").write_text("#define BAD missing\nint main() { return BAD; }\n")
+    done = simulate("macro.cu")
+    assert done.code == 1 and "macro.cu:2: error: use of undeclared identifier 'missing'" in done.err, done.err
+
+
 MEMORY = r"""
 #include <cstdio>
 #include <cstdlib>
