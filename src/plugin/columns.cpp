@@ -34,8 +34,8 @@ bool may_part(const Source& source, const Token& a, const Token& b) {
   return source.end(a) != source.at(b) || alone.find(a.is[0]) != alone.npos || alone.find(b.is[0]) != alone.npos;
 }
 
-/// The columns in a file of a line's tokens, from the first that both have and from the last; 0 for those between, which
-/// are a macro's.
+/// The columns in a file of a line's tokens: from the first on while both have the same, and from the last back; 0 for
+/// those between, which are a macro's.
 std::vector<std::size_t> columns_of(const Source& source, const Source::Line& line, const File& file, bool from_first,
                                     bool from_last) {
   const std::size_t n = line.end - line.first;

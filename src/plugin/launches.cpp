@@ -238,9 +238,10 @@ class Rewriting {
 
 bool is_refused_header(const std::string& path) {
   static const std::regex refused(
-      R"rx((^|.*/)((cub|thrust|nv|nvtx3)/.*|cuda/(std/)?\w+|)rx"
-      R"rx((mma|curand|cublas|cusparse|cufft|cusolver|cudnn|nccl|cutlass|nvToolsExt|cuda_gl_interop)\w*\.h\w*|)rx"
-      R"rx((texture_|surface_)\w*\.h\w*))rx");
+      R"rx((^|.*/)((cub|thrust|nv|nvtx3|cooperative_groups|nccl_device|cute)/.*|cuda/(std/)?\w+|)rx"
+      R"rx((mma|curand|cublas|cusparse|cufft|cusolver|cudnn|nccl|cutlass|npp|nvToolsExt|nvrtc|nvJitLink|nvml|nvjpeg|)rx"
+      R"rx(cupti|cuComplex|cudaGL|cudaEGL|cudaVDPAU|cuda_(gl|egl|vdpau)_interop|cuda_(fp[468]|pipeline|awbarrier)|)rx"
+      R"rx(sm_\d\d_|texture_|surface_)\w*\.h\w*))rx");
   return path.find("/device/sim/cuda/") == path.npos && std::regex_match(path, refused);
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/program_file.h"
 #include "device/backend.h"
 #include "plugin/columns.h"
 #include "plugin/launches.h"
@@ -45,6 +46,25 @@ Words clang() {
 bool is_older_standard(const std::string& flag) {
   static const std::regex older(R"rx(-std=(c|gnu)\+\+(98|03|0x|11|1y|14|1z|17))rx");
   return std::regex_match(flag, older);
+}
+
+/// Tells this program from one that rewrites sources in another way.
+std::string own_build() {
+  std::error_code error;
+  const fs::path program = program_file();
+  return std::to_string(fs::file_size(program, error)) + " " +
+         std::to_string(fs::last_write_time(program, error).time_since_epoch().count());
+}
+
+/// A CUDA toolkit's folder of headers, in whose place are those here.
+bool is_toolkit(const std::string& flag) {
+  std::error_code error;
+  return flag.starts_with("-I") && fs::exists(fs::path(flag.substr(2)) / "cuda_runtime_api.h", error);
+}
+
+/// clang++ 14 knows C++23 by the name that it had before.
+std::string standard_of(const std::string& flag) {
+  return flag.ends_with("++23") ? flag.substr(0, flag.size() - 2) + "2b" : flag;
 }
 
 /// The headers and scripts, which the program carries with it, as files.
@@ -122,7 +142,7 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
   const Words compiler = clang();
   std::string key;
   const fs::path headers = shim(key);
-  key += version_of(compiler);
+  key += version_of(compiler) + "\n" + own_build();
   std::string compiler_lines;
   for (const std::string& word : compiler) compiler_lines += (compiler_lines.empty() ? "" : "\n") + word;
   key += "\n" + compiler_lines;
@@ -143,8 +163,11 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
                        ", and says why above");
   };
   Words standard{"-std=gnu++20"}, flags;
-  for (const std::string& flag : options.flags)
-    if (!is_older_standard(flag)) (flag.starts_with("-std=") ? standard : flags).push_back(flag);
+  for (const std::string& flag : options.flags) {
+    if (is_older_standard(flag) || is_toolkit(flag)) continue;
+    if (flag.starts_with("-std=")) standard.push_back(standard_of(flag));
+    else flags.push_back(flag);
+  }
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const fs::path& source = sources[i];
     const std::string number = "." + std::to_string(i);

@@ -388,6 +388,57 @@ def test_an_error_of_the_compiler_in_a_macro_has_no_column(simulate, folder):
     assert done.code == 1 and "macro.cu:2: error: use of undeclared identifier 'missing'" in done.err, done.err
 
 
+STUDENTS = r"""
+#include <chrono>
+#include <optional>
+#include <random>
+#include <span>
+#include <vector>
+#include <iostream>
+#include <cuda_fp16.h>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+template <typename T> struct Buffer {
+  T* p = nullptr;
+  explicit Buffer(size_t n) { if (auto e = cudaMalloc(&p, n * sizeof(T)); e != cudaSuccess) throw std::runtime_error(cudaGetErrorString(e)); }
+  ~Buffer() { cudaFree(p); }
+};
+template <class T> __global__ void sum(const T* in, size_t n, T* out) {
+  namespace cg = cooperative_groups;
+  auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  T v{};
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+  if constexpr (sizeof(T) == 4) v = cg::reduce(warp, v, cg::plus<T>());
+  if (warp.thread_rank() == 0) atomicAdd(out, v);
+}
+std::optional<float> total(std::span<const float> xs) {
+  if (xs.empty()) return std::nullopt;
+  Buffer<float> in(xs.size()), out(1); float r;
+  cudaMemcpy(in.p, xs.data(), xs.size_bytes(), cudaMemcpyHostToDevice); cudaMemset(out.p, 0, sizeof r);
+  sum<<<4, 128>>>(in.p, xs.size(), out.p); cudaMemcpy(&r, out.p, sizeof r, cudaMemcpyDeviceToHost);
+  return r;
+}
+int main() {
+  std::mt19937 random(42); std::vector<float> h(1000);
+  for (float& x : h) x = float(random() % 8);
+  const auto begin = std::chrono::steady_clock::now();
+  double expected = 0; for (float x : h) expected += x;
+  std::cout << (total(h) == expected) << total({}).has_value() << "\n" << (std::chrono::steady_clock::now() - begin).count() << " ns\n";
+}
+"""
+
+
+def test_a_program_of_cpp_20_with_a_toolkits_folder_among_its_options(simulate, folder):
+    (folder / "students.cu").write_text(STUDENTS)
+    toolkit = folder / "cuda" / "include"
+    toolkit.mkdir(parents=True)
+    for name in ("cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h"):
+        (toolkit / name).write_text("#error a GPU's header\n")
+    for standard in ("c++17", "c++23"):
+        done = simulate("students.cu", "-I", "cuda/include", "--std", standard, "--orders", "forward,random")
+        assert done.code == 0 and done.out.startswith("10\n"), done.out + done.err
+
+
 MEMORY = r"""
 #include <cstdio>
 #include <cstdlib>
@@ -463,6 +514,11 @@ def test_output_that_depends_on_the_order_is_a_finding(simulate, folder, what, d
     ("int main() { int x = y; }", "prog.cu:1:22: error: use of undeclared identifier 'y'"),
     ("#include <cuda.h>\nint main() { cudaFoo(3); }", "prog.cu:2:14: error: use of undeclared identifier 'cudaFoo'"),
     ("#include <cub/cub.cuh>\nint main() {}", "prog.cu:1: <cub/cub.cuh> is not simulated"),
+    ("#include <thrust/device_vector.h>\nint main() {}", "prog.cu:1: <thrust/device_vector.h> is not simulated"),
+    ("#include <cstdio>\n#include <cuda/std/span>\nint main() {}", "prog.cu:2: <cuda/std/span> is not simulated"),
+    ("#include <cooperative_groups/memcpy_async.h>\nint main() {}",
+     "prog.cu:1: <cooperative_groups/memcpy_async.h> is not simulated"),
+    ("#include <cuda_pipeline.h>\nint main() {}", "prog.cu:1: <cuda_pipeline.h> is not simulated"),
     ("#include <cstdio>\n#include <mma.h>\nint main() {}", "prog.cu:2: <mma.h> is not simulated"),
     ('__device__ int f() { int l;\nasm volatile("mov.u32 %0, %%laneid;" : "=r"(l)); return l; }\nint main() {}',
      'prog.cu:2: inline PTX is not simulated: "mov.u32 %0, %%laneid;"'),
