@@ -80,6 +80,11 @@ int main(int argc, char** argv) {
   CHECK(cudaMemcpy2D(pitched, pitch, rows, 12, 12, 2, cudaMemcpyHostToDevice)); CHECK(cudaMemcpy2D(back, 8, pitched, pitch, 8, 2, cudaMemcpyDeviceToHost));
   EXPECT(back[1][1] == 5 && pitch >= 12);
   plain<<<1, 2048>>>(p, 1); EXPECT(cudaPeekAtLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaErrorInvalidConfiguration);
+  plain<<<1, 32, 1 << 20>>>(p, 1); EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+  EXPECT(cudaLaunchCooperativeKernel((void*)together, dim3(99), dim3(1024), arguments) == cudaErrorCooperativeLaunchTooLarge); cudaGetLastError();
+  cudaEvent_t bare; CHECK(cudaEventCreateWithFlags(&bare, cudaEventDisableTiming)); CHECK(cudaEventRecord(bare)); CHECK(cudaDeviceSynchronize());
+  EXPECT(cudaEventElapsedTime(&ms, start, bare) == cudaErrorInvalidResourceHandle);
+  plain<<<1, 1, 0, a>>>(p, 1); CHECK(cudaEventRecord(stop, a)); EXPECT(cudaEventElapsedTime(&ms, start, stop) == cudaErrorNotReady); cudaGetLastError();
   EXPECT(cudaGetLastError() == cudaSuccess && cudaFree(h) == cudaErrorInvalidValue && cudaSetDevice(1) == cudaErrorInvalidDevice);
   EXPECT(cudaMemcpy(p, h, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue); cudaGetLastError();
   int blocks = 0, sms = 0; CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 1024, 0)); EXPECT(blocks == 2);
@@ -469,9 +474,10 @@ int main(int, char** v) {
 """
 
 
-def test_memory_takes_at_most_six_times_its_size(simulate, folder):
+@pytest.mark.parametrize("order", ["forward", "random"])
+def test_memory_takes_at_most_six_times_its_size(simulate, folder, order):
     (folder / "memory.cu").write_text(MEMORY)
-    done = simulate("memory.cu", "--orders", "forward", "--", "measure")
+    done = simulate("memory.cu", "--orders", order, "--", "measure")
     assert done.code == 0 and done.out == "", done.out + done.err
 
 
@@ -544,12 +550,23 @@ def test_what_does_not_compile_is_told_by_its_line(simulate, folder, text, says)
     (("nowhere.cu",), "cannot compile 'nowhere.cu': there is no such file"),
     (("faults.cu", "0"), "'0' is no source"),
     (("faults.cu", "--orders", "sideways"), "unknown order 'sideways'"),
+    (("faults.cu", "--orders", "forward@O7"), "unknown order 'forward@O7'"),
     (("faults.cu", "--timeout", "0"), "--timeout takes"),
     (("faults.cu", "--sarif", "no/where.sarif"), "no/where.sarif"),
 ])
 def test_bad_usage_is_one_line(simulate, arguments, says):
     done = simulate(*arguments)
     assert done.code == 1 and says in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_a_program_with_side_effects_runs_once(simulate, folder):
+    (folder / "once.cu").write_text("""#include <cstdio>
+int main() { FILE* f = fopen("once.txt", "a"); fprintf(f, "x"); fclose(f); int n = 0; scanf("%d", &n); printf("%d\\n", n); }
+""")
+    done = call("-c", 'echo 5 | "$@"', "bash", BIN, "simulate", "once.cu", "--orders", "forward@O1", cwd=folder,
+                binary=Path("/bin/bash"), XDG_CACHE_HOME=str(folder / "cache"))
+    assert (done.code, done.out) == (0, "5\n") and (folder / "once.txt").read_text() == "x"
+    assert done.err.splitlines()[-1] == "reductio: no finding in 1 run (orders forward; -O1)"
 
 
 def test_a_failed_call_is_told_beside_the_findings(simulate):
