@@ -4,125 +4,16 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
-#include <filesystem>
 #include <regex>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "plugin/tokens.h"
 
 namespace reductio {
 namespace {
-
-namespace fs = std::filesystem;
-
-struct Token {
-  enum Kind { word, number, text, sign } kind;
-  std::string_view is;
-};
-
-/// The tokens of a preprocessed source that are not the system's: those are the user's, and his line markers' lines.
-class Source {
- public:
-  explicit Source(const std::string& text) : text_(text) {
-    for (std::size_t line = 0; line < text.size();) {
-      const std::size_t end = std::min(text.find('\n', line), text.size());
-      if (text[line] == '#') {
-        read_marker({text.data() + line, end - line}, line);
-        line = end + 1;
-      } else if (of_system_) {
-        line = end + 1;
-      } else {
-        line = read_tokens(line);
-      }
-    }
-  }
-
-  const std::vector<Token>& tokens() const { return tokens_; }
-  std::size_t at(const Token& t) const { return static_cast<std::size_t>(t.is.data() - text_.data()); }
-  std::size_t end(const Token& t) const { return at(t) + t.is.size(); }
-  const std::string& text() const { return text_; }
-
-  /// "prog.cu:12".
-  std::string place(const Token& t) const { return place(at(t)); }
-
- private:
-  struct Marker {
-    std::size_t begin;
-    std::string file;
-    std::size_t line;  ///< of what follows
-  };
-
-  std::string place(std::size_t at) const {
-    const auto next = std::upper_bound(markers_.begin(), markers_.end(), at,
-                                       [](std::size_t p, const Marker& m) { return p < m.begin; });
-    if (next == markers_.begin()) return "?";
-    const Marker& m = next[-1];
-    const auto lines = std::count(text_.begin() + static_cast<std::ptrdiff_t>(m.begin),
-                                  text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    return m.file + ":" + std::to_string(m.line + static_cast<std::size_t>(lines) - 1);
-  }
-
-  /// `# 12 "prog.cu" 1 3`: flag 1 says that a file begins, 3 that it is the system's.
-  void read_marker(std::string_view line, std::size_t at) {
-    static const std::regex form(R"rx(# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*).*)rx");
-    std::match_results<std::string_view::const_iterator> match;
-    if (!std::regex_match(line.begin(), line.end(), match, form)) return;  // a #pragma
-    const std::string file = match[2].str(), flags = match[3].str();
-    const bool is_system = flags.find(" 3") != std::string::npos;
-    if (is_system && !of_system_ && flags.find(" 1") != std::string::npos && is_refused_header(file))
-      throw UsageError(refusal_of_header(place(at), fs::path(file).filename().string()));
-    markers_.push_back({at, file, std::stoul(match[1].str())});
-    of_system_ = is_system;
-  }
-
-  /// The tokens from here to the end of their line; a raw string may end in a later one. Returns where the next begins.
-  std::size_t read_tokens(std::size_t at) {
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; };
-    while (at < text_.size() && text_[at] != '\n') {
-      const char c = text_[at];
-      if (std::isspace(static_cast<unsigned char>(c))) {
-        ++at;
-        continue;
-      }
-      std::size_t end = at + 1;
-      Token::Kind kind = Token::sign;
-      if (std::isdigit(static_cast<unsigned char>(c))) {
-        kind = Token::number;
-        while (end < text_.size() && (is_word(text_[end]) || text_[end] == '.' || text_[end] == '\'')) ++end;
-      } else if (is_word(c)) {
-        kind = Token::word;
-        while (end < text_.size() && is_word(text_[end])) ++end;
-        if (end < text_.size() && text_[end] == '"' && text_[end - 1] == 'R') {
-          kind = Token::text;
-          const std::size_t open = text_.find('(', end);
-          const std::string close = ")" + text_.substr(end + 1, open - end - 1) + "\"";
-          end = std::min(text_.find(close, open), text_.size() - close.size()) + close.size();
-        } else if (end < text_.size() && (text_[end] == '"' || text_[end] == '\'') && end - at <= 2) {
-          kind = Token::text;  // u8"...", L'...'
-          end = end_of_quoted(end);
-        }
-      } else if (c == '"' || c == '\'') {
-        kind = Token::text;
-        end = end_of_quoted(at);
-      }
-      tokens_.push_back({kind, std::string_view(text_).substr(at, end - at)});
-      at = end;
-    }
-    return at + 1;
-  }
-  std::size_t end_of_quoted(std::size_t at) const {
-    std::size_t end = at + 1;
-    while (end < text_.size() && text_[end] != text_[at] && text_[end] != '\n') end += text_[end] == '\\' ? 2 : 1;
-    return std::min(end + 1, text_.size());
-  }
-
-  const std::string& text_;
-  std::vector<Token> tokens_;
-  std::vector<Marker> markers_;
-  bool of_system_ = false;
-};
 
 struct Edit {
   std::size_t at, removed;
@@ -149,6 +40,7 @@ class Rewriting {
       out.append(text, done, e.at - done);
       out += e.added;
       done = e.at + e.removed;
+      out += at_place(source_.line_of(done), source_.column(done));
     }
     return out.append(text, done, std::string::npos);
   }
@@ -212,15 +104,20 @@ class Rewriting {
     }
   }
 
-  static std::string quoted(std::string_view text) {
+  /// A kernel's expression as text. Gaps between its tokens may hold line markers (columns.h).
+  std::string quoted(std::size_t first, std::size_t last) const {
+    constexpr std::size_t widest = 80;
+    const auto is_name = [](const Token& t) { return t.kind == Token::word || t.kind == Token::number; };
     std::string out;
-    for (const char c : text) {
-      if (std::isspace(static_cast<unsigned char>(c))) {
-        if (!out.empty() && out.back() != ' ') out += ' ';
-        continue;
+    for (std::size_t i = first; i <= last; ++i) {
+      if (i > first) {
+        const std::size_t gap = source_.at(t_[i]) - source_.end(t_[i - 1]);
+        if ((gap > 0 && gap < widest) || (is_name(t_[i - 1]) && is_name(t_[i]))) out += ' ';
       }
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
+      for (const char c : t_[i].is) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+      }
     }
     return "\"&" + out + "\"";
   }
@@ -241,7 +138,7 @@ class Rewriting {
       fail(t_[open], "a launch needs kernel<<<grid, block>>>(arguments)");
     const std::size_t first = begin_of_kernel(open - 1), end = closing(close + 3);
     edits_.push_back({source_.at(t_[first]), 0,
-                      "::reductio::sim::cuda::launching(" + quoted(between(first, open - 1)) +
+                      "::reductio::sim::cuda::launching(" + quoted(first, open - 1) +
                           ", [=](const auto&... reductio_a) __attribute__((no_sanitize(\"thread\"))) { "});
     edits_.push_back(
         {source_.at(t_[open]), 3,
@@ -289,7 +186,7 @@ class Rewriting {
     }
     if (first >= end) return;
     edits_.push_back({source_.at(t_[first]), 0,
-                      "::reductio::sim::cuda::NamedKernel{" + quoted(between(first, end - 1)) + ", "});
+                      "::reductio::sim::cuda::NamedKernel{" + quoted(first, end - 1) + ", "});
     edits_.push_back({source_.end(t_[end - 1]), 0, "}"});
   }
   void remove(std::size_t first, std::size_t last) {
@@ -341,9 +238,10 @@ class Rewriting {
 
 bool is_refused_header(const std::string& path) {
   static const std::regex refused(
-      R"rx((^|.*/)((cub|thrust|nv|nvtx3)/.*|cuda/(std/)?\w+|)rx"
-      R"rx((mma|curand|cublas|cusparse|cufft|cusolver|cudnn|nccl|cutlass|nvToolsExt|cuda_gl_interop)\w*\.h\w*|)rx"
-      R"rx((texture_|surface_)\w*\.h\w*))rx");
+      R"rx((^|.*/)((cub|thrust|nv|nvtx3|cooperative_groups|nccl_device|cute)/.*|cuda/(std/)?\w+|)rx"
+      R"rx((mma|curand|cublas|cusparse|cufft|cusolver|cudnn|nccl|cutlass|npp|nvToolsExt|nvrtc|nvJitLink|nvml|nvjpeg|)rx"
+      R"rx(cupti|cuComplex|cudaGL|cudaEGL|cudaVDPAU|cuda_(gl|egl|vdpau)_interop|cuda_(fp[468]|pipeline|awbarrier)|)rx"
+      R"rx(sm_\d\d_|texture_|surface_)\w*\.h\w*))rx");
   return path.find("/device/sim/cuda/") == path.npos && std::regex_match(path, refused);
 }
 

@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/program_file.h"
 #include "device/backend.h"
+#include "plugin/columns.h"
 #include "plugin/launches.h"
 #include "plugin/toolchain.h"
 #include "reductio_plugin_header.h"
@@ -44,6 +46,25 @@ Words clang() {
 bool is_older_standard(const std::string& flag) {
   static const std::regex older(R"rx(-std=(c|gnu)\+\+(98|03|0x|11|1y|14|1z|17))rx");
   return std::regex_match(flag, older);
+}
+
+/// Tells this program from one that rewrites sources in another way.
+std::string own_build() {
+  std::error_code error;
+  const fs::path program = program_file();
+  return std::to_string(fs::file_size(program, error)) + " " +
+         std::to_string(fs::last_write_time(program, error).time_since_epoch().count());
+}
+
+/// A CUDA toolkit's folder of headers, in whose place are those here.
+bool is_toolkit(const std::string& flag) {
+  std::error_code error;
+  return flag.starts_with("-I") && fs::exists(fs::path(flag.substr(2)) / "cuda_runtime_api.h", error);
+}
+
+/// clang++ 14 knows C++23 by the name that it had before.
+std::string standard_of(const std::string& flag) {
+  return flag.ends_with("++23") ? flag.substr(0, flag.size() - 2) + "2b" : flag;
 }
 
 /// The headers and scripts, which the program carries with it, as files.
@@ -86,6 +107,20 @@ std::string library_in(const std::string& said) {
   return is_refused_header(header) ? refusal_of_header(file + ":" + line, header) : "";
 }
 
+/// What a compiler says of a source whose macros are expanded: of those it has no column (plugin/columns.h).
+void print_with_known_columns(const std::string& said) {
+  static const std::regex unknown(R"rx((^|\n)([^\n:]+:\d+):\d{4,}:)rx");
+  std::fputs(std::regex_replace(said, unknown, "$1$2:").c_str(), stderr);
+}
+
+/// A process's exit code, and what it says.
+std::pair<int, std::string> run_and_listen(const Words& command, const std::string& log) {
+  const int to = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int code = run(command, to);
+  close(to);
+  return {code, content(log).value_or("")};
+}
+
 /// Files that are gone when this is.
 struct Drafts {
   Words paths;
@@ -107,7 +142,7 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
   const Words compiler = clang();
   std::string key;
   const fs::path headers = shim(key);
-  key += version_of(compiler);
+  key += version_of(compiler) + "\n" + own_build();
   std::string compiler_lines;
   for (const std::string& word : compiler) compiler_lines += (compiler_lines.empty() ? "" : "\n") + word;
   key += "\n" + compiler_lines;
@@ -128,8 +163,11 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
                        ", and says why above");
   };
   Words standard{"-std=gnu++20"}, flags;
-  for (const std::string& flag : options.flags)
-    if (!is_older_standard(flag)) (flag.starts_with("-std=") ? standard : flags).push_back(flag);
+  for (const std::string& flag : options.flags) {
+    if (is_older_standard(flag) || is_toolkit(flag)) continue;
+    if (flag.starts_with("-std=")) standard.push_back(standard_of(flag));
+    else flags.push_back(flag);
+  }
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const fs::path& source = sources[i];
     const std::string number = "." + std::to_string(i);
@@ -141,18 +179,14 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
       preprocess.insert(preprocess.end(), {"-isystem", (headers / folder).string()});
     if (source.extension() == ".cu") preprocess.insert(preprocess.end(), {"-include", "cuda_runtime.h"});
     preprocess.insert(preprocess.end(), {"-E", "-x", "c++", source.string(), "-MD", "-MF", rule, "-o", text});
-    const std::string said = drafts(entry.draft(number + ".err"));
-    const int to = open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const int code = run(preprocess, to);
-    close(to);
-    if (code != 0) {
-      const std::string text_of_it = content(said).value_or("");
-      if (const std::string why = library_in(text_of_it); !why.empty()) throw UsageError(why);
-      std::fputs(text_of_it.c_str(), stderr);
+    const std::string log = drafts(entry.draft(number + ".err"));
+    if (const auto [code, said] = run_and_listen(preprocess, log); code != 0) {
+      if (const std::string why = library_in(said); !why.empty()) throw UsageError(why);
+      std::fputs(said.c_str(), stderr);
       fail(source, "the compiler says why above");
     }
     rules += content(rule).value_or("") + "\n";
-    write(text, with_launches_as_calls(content(text).value_or("")));
+    write(text, with_launches_as_calls(with_columns_of_file(content(text).value_or(""))));
 
     const std::string object = entry.draft(number + ".o");
     for (std::size_t o = 0; o < optimizations.size(); ++o)
@@ -162,7 +196,9 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
     compile.insert(compile.end(), standard.begin(), standard.end());
     compile.insert(compile.end(),
                    {"-fPIC", "-w", "-fno-caret-diagnostics", "-x", "c++-cpp-output", text, "-c", "-o", object});
-    require(source, run(compile, STDERR_FILENO));
+    const auto [code, said] = run_and_listen(compile, log);
+    print_with_known_columns(said);
+    require(source, code);
   }
   for (std::size_t o = 0; o < optimizations.size(); ++o) {
     Words link = compiler;

@@ -81,6 +81,11 @@ int main(int argc, char** argv) {
   CHECK(cudaMemcpy2D(pitched, pitch, rows, 12, 12, 2, cudaMemcpyHostToDevice)); CHECK(cudaMemcpy2D(back, 8, pitched, pitch, 8, 2, cudaMemcpyDeviceToHost));
   EXPECT(back[1][1] == 5 && pitch >= 12);
   plain<<<1, 2048>>>(p, 1); EXPECT(cudaPeekAtLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaErrorInvalidConfiguration);
+  plain<<<1, 32, 1 << 20>>>(p, 1); EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+  EXPECT(cudaLaunchCooperativeKernel((void*)together, dim3(99), dim3(1024), arguments) == cudaErrorCooperativeLaunchTooLarge); cudaGetLastError();
+  cudaEvent_t bare; CHECK(cudaEventCreateWithFlags(&bare, cudaEventDisableTiming)); CHECK(cudaEventRecord(bare)); CHECK(cudaDeviceSynchronize());
+  EXPECT(cudaEventElapsedTime(&ms, start, bare) == cudaErrorInvalidResourceHandle);
+  plain<<<1, 1, 0, a>>>(p, 1); CHECK(cudaEventRecord(stop, a)); EXPECT(cudaEventElapsedTime(&ms, start, stop) == cudaErrorNotReady); cudaGetLastError();
   EXPECT(cudaGetLastError() == cudaSuccess && cudaFree(h) == cudaErrorInvalidValue && cudaSetDevice(1) == cudaErrorInvalidDevice);
   EXPECT(cudaMemcpy(p, h, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue); cudaGetLastError();
   int blocks = 0, sms = 0; CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 1024, 0)); EXPECT(blocks == 2);
@@ -328,6 +333,118 @@ def test_findings_are_written_for_pull_requests(simulate, folder):
     assert where["artifactLocation"]["uri"] == "faults.cu" and where["region"]["startLine"] == line_of("fault 0")
 
 
+# In each line that ends in a number, the access or call that the last `^` before it points at; none: it is a macro's.
+COLUMNS = r"""
+#define N 4
+#define HALF(n) ((n) / 2)
+#define PUT(i) p[i] = 1
+#define CHECK(x) do { if ((x) != cudaSuccess) failed = true; } while (0)
+const char* usage = R"(
+# 9 "elsewhere.cu"
+   two lines)";
+//                                                            ^
+/* of
+two lines */    __device__   void store(int* p) { p[HALF(N)]  =   1; }        // 0
+__global__ void a(int* p) {
+//                    ^
+  store(p); int x =   p[N];  /*  c  */  if (x) p[0] = x;                      // 1
+}
+__global__ void b(int* p) {
+  PUT(N);                                                                     // none 2
+}
+__global__ void c(int* p) {
+//                                       ^
+  /* a */ static __shared__ int s[4]   ; s[4 + p[0]] = 3;                     // 3
+}
+__global__ void d(int* p) {
+//                ^
+TAB if (N > 2)TAB p[N]  =  1;                                                 // 4
+}
+int main(int, char** v) {
+  int k = v[1][0] - '0', *p; bool failed = false; CHECK(cudaMalloc(&p,
+    N * sizeof *p));
+  cudaMemset(p, 0, (k ? N : 2) * sizeof *p);
+  if (k < 2) a<<<1, 1>>>(p + (k ? 0 : 2));
+  if (k == 2) b<<<1, 1>>>(p);
+  if (k == 3) c<<<1, N / N>>>(p);
+  if (k == 4) d<<<1, 1>>>(p);
+//                               ^
+  if (k == 5) { b<<<0, N>>>(p);  cudaMemset(p, 0, 99); }                      // 5
+  if (k == 6) CHECK(cudaMemset(p, 0, 99));                                    // none 6
+  return cudaDeviceSynchronize();
+}
+""".replace("TAB ", "\t")
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_columns_are_those_of_the_users_file(simulate, folder, number):
+    (folder / "columns.cu").write_text(COLUMNS)
+    done = simulate("columns.cu", "--orders", "forward", "--json", "--", str(number))
+    document = json.loads(done.out)
+    (found,) = document["findings"] + [f for f in document["failed_calls"] if "launch" not in f["message"]]
+    lines = COLUMNS.splitlines()
+    line = next(i for i, text in enumerate(lines) if re.search(rf"// (none )?{number}$", text))
+    pointed = [text.index("^") + 1 for text in lines[:line] if re.fullmatch(r"// *\^", text)]
+    assert (found["line"], found["column"]) == (line + 1, 0 if "// none" in lines[line] else pointed[-1]), found
+
+
+def test_an_error_of_the_compiler_in_a_macro_has_no_column(simulate, folder):
+    (folder / "macro.cu").write_text("#define BAD missing\nint main() { return BAD; }\n")
+    done = simulate("macro.cu")
+    assert done.code == 1 and "macro.cu:2: error: use of undeclared identifier 'missing'" in done.err, done.err
+
+
+STUDENTS = r"""
+#include <chrono>
+#include <optional>
+#include <random>
+#include <span>
+#include <vector>
+#include <iostream>
+#include <cuda_fp16.h>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+template <typename T> struct Buffer {
+  T* p = nullptr;
+  explicit Buffer(size_t n) { if (auto e = cudaMalloc(&p, n * sizeof(T)); e != cudaSuccess) throw std::runtime_error(cudaGetErrorString(e)); }
+  ~Buffer() { cudaFree(p); }
+};
+template <class T> __global__ void sum(const T* in, size_t n, T* out) {
+  namespace cg = cooperative_groups;
+  auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  T v{};
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+  if constexpr (sizeof(T) == 4) v = cg::reduce(warp, v, cg::plus<T>());
+  if (warp.thread_rank() == 0) atomicAdd(out, v);
+}
+std::optional<float> total(std::span<const float> xs) {
+  if (xs.empty()) return std::nullopt;
+  Buffer<float> in(xs.size()), out(1); float r;
+  cudaMemcpy(in.p, xs.data(), xs.size_bytes(), cudaMemcpyHostToDevice); cudaMemset(out.p, 0, sizeof r);
+  sum<<<4, 128>>>(in.p, xs.size(), out.p); cudaMemcpy(&r, out.p, sizeof r, cudaMemcpyDeviceToHost);
+  return r;
+}
+int main() {
+  std::mt19937 random(42); std::vector<float> h(1000);
+  for (float& x : h) x = float(random() % 8);
+  const auto begin = std::chrono::steady_clock::now();
+  double expected = 0; for (float x : h) expected += x;
+  std::cout << (total(h) == expected) << total({}).has_value() << "\n" << (std::chrono::steady_clock::now() - begin).count() << " ns\n";
+}
+"""
+
+
+def test_a_program_of_cpp_20_with_a_toolkits_folder_among_its_options(simulate, folder):
+    (folder / "students.cu").write_text(STUDENTS)
+    toolkit = folder / "cuda" / "include"
+    toolkit.mkdir(parents=True)
+    for name in ("cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h"):
+        (toolkit / name).write_text("#error a GPU's header\n")
+    for standard in ("c++17", "c++23"):
+        done = simulate("students.cu", "-I", "cuda/include", "--std", standard, "--orders", "forward,random")
+        assert done.code == 0 and done.out.startswith("10\n"), done.out + done.err
+
+
 MEMORY = r"""
 #include <cstdio>
 #include <cstdlib>
@@ -358,9 +475,10 @@ int main(int, char** v) {
 """
 
 
-def test_memory_takes_at_most_six_times_its_size(simulate, folder):
+@pytest.mark.parametrize("order", ["forward", "random"])
+def test_memory_takes_at_most_six_times_its_size(simulate, folder, order):
     (folder / "memory.cu").write_text(MEMORY)
-    done = simulate("memory.cu", "--orders", "forward", "--", "measure")
+    done = simulate("memory.cu", "--orders", order, "--", "measure")
     assert done.code == 0 and done.out == "", done.out + done.err
 
 
@@ -472,6 +590,11 @@ def test_output_that_depends_on_the_order_is_a_finding(simulate, folder, what, d
     ("int main() { int x = y; }", "prog.cu:1:22: error: use of undeclared identifier 'y'"),
     ("#include <cuda.h>\nint main() { cudaFoo(3); }", "prog.cu:2:14: error: use of undeclared identifier 'cudaFoo'"),
     ("#include <cub/cub.cuh>\nint main() {}", "prog.cu:1: <cub/cub.cuh> is not simulated"),
+    ("#include <thrust/device_vector.h>\nint main() {}", "prog.cu:1: <thrust/device_vector.h> is not simulated"),
+    ("#include <cstdio>\n#include <cuda/std/span>\nint main() {}", "prog.cu:2: <cuda/std/span> is not simulated"),
+    ("#include <cooperative_groups/memcpy_async.h>\nint main() {}",
+     "prog.cu:1: <cooperative_groups/memcpy_async.h> is not simulated"),
+    ("#include <cuda_pipeline.h>\nint main() {}", "prog.cu:1: <cuda_pipeline.h> is not simulated"),
     ("#include <cstdio>\n#include <mma.h>\nint main() {}", "prog.cu:2: <mma.h> is not simulated"),
     ('__device__ int f() { int l;\nasm volatile("mov.u32 %0, %%laneid;" : "=r"(l)); return l; }\nint main() {}',
      'prog.cu:2: inline PTX is not simulated: "mov.u32 %0, %%laneid;"'),
@@ -497,12 +620,23 @@ def test_what_does_not_compile_is_told_by_its_line(simulate, folder, text, says)
     (("nowhere.cu",), "cannot compile 'nowhere.cu': there is no such file"),
     (("faults.cu", "0"), "'0' is no source"),
     (("faults.cu", "--orders", "sideways"), "unknown order 'sideways'"),
+    (("faults.cu", "--orders", "forward@O7"), "unknown order 'forward@O7'"),
     (("faults.cu", "--timeout", "0"), "--timeout takes"),
     (("faults.cu", "--sarif", "no/where.sarif"), "no/where.sarif"),
 ])
 def test_bad_usage_is_one_line(simulate, arguments, says):
     done = simulate(*arguments)
     assert done.code == 1 and says in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_a_program_with_side_effects_runs_once(simulate, folder):
+    (folder / "once.cu").write_text("""#include <cstdio>
+int main() { FILE* f = fopen("once.txt", "a"); fprintf(f, "x"); fclose(f); int n = 0; scanf("%d", &n); printf("%d\\n", n); }
+""")
+    done = call("-c", 'echo 5 | "$@"', "bash", BIN, "simulate", "once.cu", "--orders", "forward@O1", cwd=folder,
+                binary=Path("/bin/bash"), XDG_CACHE_HOME=str(folder / "cache"))
+    assert (done.code, done.out) == (0, "5\n") and (folder / "once.txt").read_text() == "x"
+    assert done.err.splitlines()[-1] == "reductio: no finding in 1 run (orders forward; -O1)"
 
 
 def test_a_failed_call_is_told_beside_the_findings(simulate):

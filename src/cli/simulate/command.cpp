@@ -39,11 +39,16 @@ std::vector<Way> ways_of(const std::string& orders,
   std::vector<Way> ways;
   std::istringstream words(orders);
   for (std::string word; std::getline(words, word, ',');) {
-    const sim::NamedOrder* const known = sim::find_order(word);
-    if (!known)
-      throw UsageError("unknown order '" + word + "'; --orders takes forward, reverse, starve and random");
-    for (std::size_t o = 0; o < optimizations.size(); ++o)
-      ways.push_back({known->order, word, optimizations[o], objects[o]});
+    const std::size_t at = word.find('@');
+    const std::string order = word.substr(0, at), optimization = at == word.npos ? "" : "-" + word.substr(at + 1);
+    const sim::NamedOrder* const known = sim::find_order(order);
+    const std::size_t before = ways.size();
+    for (std::size_t o = 0; known && o < optimizations.size(); ++o)
+      if (optimization.empty() || optimization == optimizations[o])
+        ways.push_back({known->order, order, optimizations[o], objects[o]});
+    if (ways.size() == before)
+      throw UsageError("unknown order '" + word +
+                       "'; --orders takes forward, reverse, starve and random, and forward@O1 for one of its two runs");
   }
   return ways;
 }
@@ -188,15 +193,16 @@ class Simulation {
       }
     return count == runs_.size() || f.kind == "output differs" ? "" : " [" + names + "]";
   }
-  std::string orders() const {
+  /// The different ones, in words.
+  std::string all(std::string Way::* name, const char* between) const {
     std::vector<std::string> names;
     for (const Way& w : ways_)
-      if (names.empty() || names.back() != w.order_name) names.push_back(w.order_name);
-    return join(names, ", ");
+      if (std::find(names.begin(), names.end(), w.*name) == names.end()) names.push_back(w.*name);
+    return join(names, between);
   }
   std::string summary() const {
     return (found_.empty() ? "no finding" : counted(found_.size(), "finding")) + " in " + counted(runs_.size(), "run") +
-           " (orders " + orders() + "; -O0 and -O1)";
+           " (orders " + all(&Way::order_name, ", ") + "; " + all(&Way::optimization, " and ") + ")";
   }
 
   const SimulateOptions& options_;
@@ -240,8 +246,9 @@ Command add_simulate(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("NAME[=VALUE]")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--std", options->standard, "The language, for the compiler (default: gnu++20)")->type_name("C++");
   sub->add_option("--orders", options->orders,
-                  "Orders of blocks and threads, each in a process of its own: forward, reverse, starve, random. One "
-                  "alone for a program that changes files (default: all)")
+                  "Orders of blocks and threads: forward, reverse, starve, random. Each has two runs, at -O0 and "
+                  "at -O1, in processes of their own; forward@O1 is one run, for a program that changes files "
+                  "(default: all)")
       ->type_name("LIST");
   sub->add_option("--seed", options->seed, "Of the orders starve and random (default: 1)")->type_name("N");
   sub->add_flag("--keep-going", options->goes_on,

@@ -254,7 +254,9 @@ void Causality::overwrite(std::uint64_t location) {
 }
 
 void Causality::replace(std::uint64_t location, std::size_t bytes) {
-  if (!late_) return;
+  // Of an array of atomics each word would take many times its size.
+  constexpr std::size_t most = 4096;
+  if (!late_ || (locations_.size() >= most && !locations_.contains(location))) return;
   Location& at = locations_[location];
   std::memcpy(&at.before, reinterpret_cast<const void*>(location), bytes);
   at.bytes = bytes;

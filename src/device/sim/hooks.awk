@@ -30,9 +30,9 @@ $1 == ".file" && $2 ~ /^[0-9]+$/ {
   next
 }
 
-# .loc FILE LINE COLUMN; line 0: nobody's, as of a register that is loaded again.
+# .loc FILE LINE COLUMN; line 0: nobody's, as of a register that is loaded again. Columns: place.h's known_column().
 $1 == ".loc" {
-  if ($3 > 0) { file = $2; line = $3; column = $4 }
+  if ($3 > 0) { file = $2; line = $3; column = $4 <= 1000 ? $4 : 0 }
   next
 }
 

@@ -132,7 +132,7 @@ struct OutOfBounds {
 /// `what` makes the message, where unwinding frees it: the caller's frame is abandoned.
 template <class What>
 [[noreturn]] void stop_at(FaultKind kind, const SourceLocation& at, What what) {
-  const Site site{at.file, static_cast<int>(at.line), static_cast<int>(at.column)};
+  const Site site{at.file, static_cast<int>(at.line), known_column(static_cast<int>(at.column))};
   if (!runs_launch) {
     std::fprintf(stderr, "%s: %s\n", to_string(site).c_str(), what().c_str());
     std::abort();

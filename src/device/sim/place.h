@@ -43,10 +43,15 @@ struct Site {
   int line = 0, column = 0;
 };
 
+/// What a macro expands to begins behind this column in a program (src/plugin/columns.h, hooks.awk): its place is no
+/// column of the user's file.
+inline constexpr int columns = 1000;
+constexpr int known_column(int column) { return column <= columns ? column : 0; }
+
 /// As a default argument: where the function that has it is called.
 #if __has_builtin(__builtin_COLUMN)
 constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(), int column = __builtin_COLUMN()) {
-  return {file, line, column};
+  return {file, line, known_column(column)};
 }
 #else
 constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }

@@ -49,6 +49,7 @@ Runtime& runtime() {
 struct Event {
   std::shared_ptr<bool> reached;  ///< null: not recorded
   Stream stream;
+  bool is_timed = true;
 };
 
 /// One line to the user, beside the error that the call returns.
@@ -69,6 +70,18 @@ cudaError_t error_of(FaultKind kind) {
     case FaultKind::launch: return cudaErrorInvalidConfiguration;
     default: return cudaErrorLaunchFailure;
   }
+}
+
+/// Of a launch that is refused.
+cudaError_t error_of_launch(const Shape& s) {
+  if (s.shared_bytes > shared_bytes_per_block) return cudaErrorInvalidValue;
+  const bool fits = s.block >= 1 && s.block <= max_threads_per_block && s.grid >= 1 && s.grid <= max_grid;
+  return s.cooperative && fits && s.grid > resident_blocks(s) ? cudaErrorCooperativeLaunchTooLarge
+                                                              : cudaErrorInvalidConfiguration;
+}
+std::string refusal_in(const Fault& e) {
+  const std::string text = e.what();
+  return text.substr(text.rfind(": ") + 2);
 }
 
 /// A fault of a copy, with its place.
@@ -113,8 +126,7 @@ cudaError_t call(const char* name, Site site, Body body) {
     if (!r.program) throw;
     error = error_of(e.kind);
     if (e.kind == FaultKind::launch) {
-      const std::string text = e.what();
-      fail(error, site, name, text.substr(text.rfind(": ") + 2));
+      fail(error, site, name, refusal_in(e));
     } else {
       if (!r.program->goes_on) r.broken = error;
       r.program->found(placed(e, site));
@@ -535,8 +547,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, void (*f)(void*), void* data
   });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned) {
-  *e = reinterpret_cast<cudaEvent_t>(new Event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned flags) {
+  auto* const made = new Event;
+  made->is_timed = (flags & cudaEventDisableTiming) == 0;
+  *e = reinterpret_cast<cudaEvent_t>(made);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* e) { return cudaEventCreateWithFlags(e, cudaEventDefault); }
@@ -548,7 +562,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t e, Site) {
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t handle, Site site) {
   return on_stream("cudaEventRecord", handle, site, [&](Stream s) {
     wait_for_others(s);
-    *event_of(e) = {std::make_shared<bool>(false), s};
+    event_of(e)->reached = std::make_shared<bool>(false);
+    event_of(e)->stream = s;
     put(s, site, [reached = event_of(e)->reached] { *reached = true; });
     return cudaSuccess;
   });
@@ -564,6 +579,11 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop,
   return call("cudaEventElapsedTime", site, [&] {
     if (!event_of(start)->reached || !event_of(stop)->reached)
       return fail(cudaErrorInvalidResourceHandle, site, "cudaEventElapsedTime", "an event that was not recorded");
+    if (!event_of(start)->is_timed || !event_of(stop)->is_timed)
+      return fail(cudaErrorInvalidResourceHandle, site, "cudaEventElapsedTime", "an event of cudaEventDisableTiming");
+    if (!*event_of(start)->reached || !*event_of(stop)->reached)
+      return fail(cudaErrorNotReady, site, "cudaEventElapsedTime",
+                  "the work before an event has not ended; cudaEventSynchronize waits for it");
     *ms = 0;
     if (!std::exchange(runtime().said_no_times, true))
       note(site, "", "elapsed times are 0: the simulated device checks, and takes no times");
@@ -763,7 +783,12 @@ cudaError_t launch(const Launched& c, KernelCode code, Site site) {
     shape.cluster = c.cluster;
     shape.overlaps = c.overlaps;
     wait_for_others(s);
-    enqueue_kernel(s, shape, std::move(code));
+    try {
+      enqueue_kernel(s, shape, std::move(code));
+    } catch (const Fault& e) {
+      if (e.kind != FaultKind::launch || !runtime().program) throw;
+      return fail(error_of_launch(shape), site, "the launch", refusal_in(e));
+    }
     return cudaSuccess;
   });
 }
