@@ -46,7 +46,7 @@ bool is_on_map(const Point& p) {
 struct Way {
   std::vector<std::size_t> sizes;
   TimingMode mode;
-  std::function<std::vector<Settings>(const Variant&)> settings{};
+  std::function<std::vector<Settings>(const Variant&)> settings = {};
 };
 
 std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceKind device) {
@@ -82,7 +82,8 @@ std::vector<Point> points_from_python(const Selection& selection, DeviceKind dev
     const bool chosen = (!v.interpreter.empty() && v.id != "torch/compile") || v.group() == "cub";
     return chosen || named ? std::vector{v.settings(selection.settings)} : std::vector<Settings>{};
   };
-  const std::vector<std::size_t> sizes{1 << 18, 1 << 22, device == DeviceKind::cpu ? 1 << 20 : 1 << 26};
+  std::vector<std::size_t> sizes{1 << 18, 1 << 22};
+  if (device != DeviceKind::cpu) sizes.push_back(1 << 26);
   return points_of({.sizes = sizes, .mode = TimingMode::replay, .settings = settings}, selection, device);
 }
 
