@@ -90,11 +90,11 @@ std::vector<Point> points_from_python(const Selection& selection, DeviceKind dev
 const RegisterExperiment shapes({.name = "shapes",
                                  .summary = "sums of rows, columns and segments, at shapes of 2^18 to 2^28 elements",
                                  .points = points,
-                                 .rules = {.max_samples = 12, .time_budget_s = 0.05, .contexts = 4}});
+                                 .rules = {.max_samples = 12, .time_budget_s = 0.05, .contexts = 6}});
 const RegisterExperiment shapes_python({.name = "shapes-python",
                                         .summary = "the same of what Python users call; by python -m reductio",
                                         .points = points_from_python,
-                                        .rules = {.max_samples = 12, .time_budget_s = 0.05, .contexts = 4}});
+                                        .rules = {.max_samples = 12, .time_budget_s = 0.05, .contexts = 6}});
 
 }  // namespace
 }  // namespace reductio::drivers::shapes
