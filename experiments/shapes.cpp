@@ -1,7 +1,10 @@
 /// shapes: whose sums of rows, columns and segments are fast at which shape? Rows of 2 to 2^26 elements, 2^18 to 2^28
 /// elements in all, the same of columns, and four kinds of segments; f32. A map shows it: speed over n and elements.
+/// shapes-python: the same of what Python users call, fewer sizes, as graphs of one call.
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,18 +42,23 @@ bool is_on_map(const Point& p) {
   return true;
 }
 
-std::vector<Point> points(const Selection& selection, DeviceKind device) {
-  const bool on_cpu = device == DeviceKind::cpu;
+/// What points of an experiment have beside their shapes.
+struct Way {
   std::vector<std::size_t> sizes;
-  for (unsigned k = 18; k <= (on_cpu ? 22u : 28u); k += 2) sizes.push_back(std::size_t{1} << k);
+  TimingMode mode;
+  std::function<std::vector<Settings>(const Variant&)> settings = {};
+};
+
+std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceKind device) {
   const bool chosen = !selection.shapes.empty();
   Selection over_shapes = selection;
   if (over_shapes.operations.empty() && !chosen)
     over_shapes.operations = {Operation::row_sums, Operation::column_sums, Operation::segment_sums};
   return product_of({.types = {ElementType::f32},
-                     .sizes = sizes_on(device, sizes),
+                     .sizes = sizes_on(device, way.sizes),
                      .shapes = map(),
-                     .modes = {on_cpu ? TimingMode::end_to_end : TimingMode::device},
+                     .modes = {device == DeviceKind::cpu ? TimingMode::end_to_end : way.mode},
+                     .settings = way.settings,
                      .has =
                          [=](const Point& p) {
                            const auto& operations = p.variant->operations;
@@ -61,10 +69,32 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                     over_shapes, device);
 }
 
+std::vector<Point> points(const Selection& selection, DeviceKind device) {
+  std::vector<std::size_t> sizes;
+  for (unsigned k = 18; k <= (device == DeviceKind::cpu ? 22u : 28u); k += 2) sizes.push_back(std::size_t{1} << k);
+  return points_of({.sizes = sizes, .mode = TimingMode::device}, selection, device);
+}
+
+/// Python's variants and CUB's. Without torch/compile, which takes seconds for each shape, unless it is named.
+std::vector<Point> points_from_python(const Selection& selection, DeviceKind device) {
+  const bool named = !selection.variants_regex.empty();
+  const auto settings = [&](const Variant& v) {
+    const bool chosen = (!v.interpreter.empty() && v.id != "torch/compile") || v.group() == "cub";
+    return chosen || named ? std::vector{v.settings(selection.settings)} : std::vector<Settings>{};
+  };
+  std::vector<std::size_t> sizes{1 << 18, 1 << 22};
+  if (device != DeviceKind::cpu) sizes.push_back(1 << 26);
+  return points_of({.sizes = sizes, .mode = TimingMode::replay, .settings = settings}, selection, device);
+}
+
 const RegisterExperiment shapes({.name = "shapes",
                                  .summary = "sums of rows, columns and segments, at shapes of 2^18 to 2^28 elements",
                                  .points = points,
-                                 .rules = {.max_samples = 12, .time_budget_s = 0.05, .contexts = 4}});
+                                 .rules = {.max_samples = 12, .time_budget_s = 0.05, .contexts = 6}});
+const RegisterExperiment shapes_python({.name = "shapes-python",
+                                        .summary = "the same of what Python users call; by python -m reductio",
+                                        .points = points_from_python,
+                                        .rules = {.max_samples = 12, .time_budget_s = 0.05, .contexts = 6}});
 
 }  // namespace
 }  // namespace reductio::drivers::shapes

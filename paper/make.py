@@ -49,7 +49,7 @@ FIGURES = {"limits": (limits, "limits"), "index": (index, "contrasts"), "ladders
            "levels": (levels, "contrasts"), "grid": (grid, "multiblock"), "latency": (latency, "contrasts"),
            "ablation": (ablation, "contrasts"), "accuracy": (accuracy, "accuracy"),
            "frontier": (frontier, "frontier frontier-python"), "exact": (exact, "frontier"), "peers": (peers, "peers"),
-           "tuned": (tuned, "tuned"), "releases": (releases, "releases"), "shapes": (shapes, "shapes"),
+           "tuned": (tuned, "tuned"), "releases": (releases, "releases"), "shapes": (shapes, "shapes shapes-python"),
            "speedup-f32": (speedup, "comparison"),
            "throughput-device-f32": (throughput, "comparison"), "cpu-f32": (cpu, "cpu")}
 

@@ -288,10 +288,9 @@ def magnitudes(results: rs.Results) -> str:
 
 def shapes_to_call(results: rs.Results) -> str:
     """The fastest call at each shape of about 2^26 elements, and the fastest library."""
-    table = results.experiment("shapes")
-    if table is None:
+    if results.experiment("shapes") is None:
         return "No results are committed yet. `reductio run shapes` measures on your GPU, and `reductio plot` draws."
-    table = rs.where_is(shapes.drawn_of(table), status="ok")
+    table = rs.where_is(shapes.points_of(results), status="ok")
     largest = min(26, max(map(shapes.size_of, table["n"])))
     table = table[table["n"].map(shapes.size_of) == largest]
     rows = []
@@ -341,7 +340,7 @@ PICTURES = {"docs/comparison.png": (figures.speedup, ("comparison.csv", "catalog
             "docs/peers.png": (figures.peers, ("peers.csv",)),
             "docs/frontier.png": (frontier, ("frontier.csv", "frontier-python.csv")),
             "docs/exact.png": (figures.exact, ("frontier.csv",)),
-            "docs/rows.png": (shapes, ("shapes.csv", "machine.json"))}
+            "docs/rows.png": (shapes, ("shapes.csv", "shapes-python.csv", "machine.json"))}
 
 
 def source_of(results: rs.Results, names: tuple[str, ...]) -> str:

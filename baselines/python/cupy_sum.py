@@ -17,13 +17,15 @@ def use(accelerators):
         now = accelerators
 
 
-@reductio.variant("cupy/sum", types=["i8", "i32", "i64", "f16", "f32", "f64"], title="cupy.sum")
-def by_cub(x, out, stream):
+@reductio.variant("cupy/sum", types=["i8", "i32", "i64", "f16", "f32", "f64"],
+                  operations=["sum", "row_sums", "column_sums"], title="cupy.sum")
+def by_cub(x, out, stream, axis):
     use(["cub"])
-    cupy.sum(x, dtype=out.dtype, out=out)
+    cupy.sum(x, axis, dtype=out.dtype, out=out)
 
 
-@reductio.variant("cupy/sum-plain", types=["i8", "i32", "i64", "f16", "f32", "f64"], title="cupy.sum without CUB")
-def plain(x, out, stream):
+@reductio.variant("cupy/sum-plain", types=["i8", "i32", "i64", "f16", "f32", "f64"],
+                  operations=["sum", "row_sums", "column_sums"], title="cupy.sum without CUB")
+def plain(x, out, stream, axis):
     use([])
-    cupy.sum(x, dtype=out.dtype, out=out)
+    cupy.sum(x, axis, dtype=out.dtype, out=out)

@@ -7,10 +7,10 @@ import numpy
 import reductio
 
 
-@reductio.variant("numpy/sum", types=["i8", "i32", "i64", "f32", "f64"], operations=["sum", "wide_sum"],
+@reductio.variant("numpy/sum", types=["i8", "i32", "i64", "f32", "f64"], operations=["sum", "wide_sum", "row_sums", "column_sums"],
                   repeats="same_per_shape", title="numpy.sum")
-def numpy_sum(x, out, stream):
-    numpy.sum(x, dtype=out.dtype, out=out)
+def numpy_sum(x, out, stream, axis):
+    numpy.sum(x, axis, dtype=out.dtype, out=out)
 
 
 @reductio.variant("python/fsum", types=["f32", "f64"], operations=["sum", "wide_sum"], repeats="same_per_shape",

@@ -1,4 +1,4 @@
-"""PyTorch's sum, compiled by Inductor for one size."""
+"""PyTorch's sum, compiled by Inductor for one size or shape."""
 
 import functools
 import types
@@ -11,19 +11,21 @@ import reductio
 torch._inductor.config.compile_threads = 1  # a pool of processes would be started in each context
 
 
-def total(x, out):
-    out.copy_(x.sum(dtype=out.dtype))
+def along(axis):
+    return lambda x, out: out.copy_(x.sum(axis, dtype=out.dtype))
 
 
 @functools.lru_cache(maxsize=None)
-def compiled(type, n):
+def compiled(type, shape, axis):
     # With a code object of its own: PyTorch keeps what it compiled there, and each call looks through all of it.
-    own = types.FunctionType(total.__code__.replace(co_name=f"total_{type}_{n}"), globals())
+    total = along(axis)
+    name = f"total_{type}_{'x'.join(map(str, shape))}_{axis}"
+    own = types.FunctionType(total.__code__.replace(co_name=name), globals(), closure=total.__closure__)
     return torch.compile(own, dynamic=False)
 
 
 @reductio.variant("torch/compile", types=["i8", "i32", "i64", "f16", "bf16", "f32", "f64"], prepared=True, arrays="torch",
-                  title="torch.compile")
+                  operations=["sum", "row_sums", "column_sums"], title="torch.compile")
 def torch_compile(problem):
-    call = compiled(problem.type, problem.n)
+    call = compiled(problem.type, problem.shape, problem.axis)
     return lambda x, out, stream: call(x, out)

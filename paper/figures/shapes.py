@@ -4,6 +4,7 @@ to a kernel that reads and writes as much."""
 import math
 
 import numpy as np
+import pandas as pd
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
 import series as sr
@@ -63,10 +64,14 @@ def length_label(line) -> str:
     return line.replace(":", " ") if isinstance(line, str) else style.power_label(line) if line > 2 else "2"
 
 
-def drawn_of(table, element_type: str = "f32"):
-    """The rows of the map, with `line`: how many elements one output has, or how long segments are."""
-    table = rs.where_is(table, device="cuda", element_type=element_type, timing_mode="device", cache_state="cold_dirty",
-                        operation=list(SECTIONS))
+def points_of(results: rs.Results, element_type: str = "f32"):
+    """The rows of the map, with `line`: how many elements one output has, or how long segments are. Of calls from Python
+    their kernels alone, replayed."""
+    same = dict(device="cuda", element_type=element_type, cache_state="cold_dirty", operation=list(SECTIONS))
+    table, python = rs.where_is(results.experiment("shapes"), timing_mode="device", **same), results.experiment("shapes-python")
+    if python is not None:
+        called = rs.where_is(python, timing_mode="replay", **same)
+        table = pd.concat([table, called[~called["variant"].isin(set(table["variant"]))]], ignore_index=True)
     table = table[table["pitch_elements"].isna()]
     table = table.assign(lengths=[dataset.partition("/")[2] for dataset in table["dataset"]])
     lines = [row[SECTIONS[row["operation"]][1]] for _, row in table.iterrows()]
@@ -75,7 +80,7 @@ def drawn_of(table, element_type: str = "f32"):
 
 def draw(results: rs.Results, element_type: str = "f32"):
     """None where shapes.csv has no times beside a ceiling, as of a CPU."""
-    table = drawn_of(results.experiment("shapes"), element_type)
+    table = points_of(results, element_type)
     if not (table["share_of_read_ceiling"].notna() & (table["status"] == "ok")).any():
         return None
     sizes = sorted({size_of(n) for n in table["n"]})
@@ -119,5 +124,6 @@ def draw(results: rs.Results, element_type: str = "f32"):
     style.title(figure, f"Which sum of rows, columns or segments is fast, on one {results.machine_of('shapes.csv').gpu}",
                 f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements. Colour: share of the speed of a kernel "
                 "that only reads and writes as much.")
-    style.foot(figure, "Dots: the fastest. White: not asked. No time: refused, or over the experiment's limit.")
+    replayed = " Calls from Python: kernels alone." if (table["timing_mode"] == "replay").any() else ""
+    style.foot(figure, f"Dots: the fastest. White: not asked. No time: refused, or over the experiment's limit.{replayed}")
     return figure

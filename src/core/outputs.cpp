@@ -269,10 +269,13 @@ Check ExactOutputs::check_range(const Judged& judged, std::size_t first, std::si
       return judged.right && std::memcmp(judged.result + i * size, judged.right + i * size, outputs * size) == 0;
     };
     const auto is_changed = [&](std::size_t i) { return judged.changed && judged.changed->output == i; };
-    const bool all_equal = equal(begin, width);
-    if (all_equal && !(judged.changed && judged.changed->output - begin < width)) continue;
+    const bool changed_here = judged.changed && judged.changed->output - begin < width;
+    const std::size_t middle = changed_here ? judged.changed->output : begin + width;
+    const std::size_t behind = std::min(middle + 1, begin + width);
+    const bool others_equal = equal(begin, middle - begin) && equal(behind, begin + width - behind);
+    if (others_equal && !changed_here) continue;
     std::vector<Pair> columns;
-    if (by_columns && summed_ && !all_equal)
+    if (by_columns && summed_ && !others_equal)
       columns = sums_->of_columns(begin, width, problem_.rows(), problem_.pitch());
     for (std::size_t i = begin; i < begin + width && worst.ok; ++i) {
       const std::byte* const got = judged.result + i * size;

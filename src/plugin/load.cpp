@@ -33,7 +33,13 @@ struct Bit {
 constexpr Bit<Operation> operation_bits[] = {{REDUCTIO_SUM, Operation::sum},
                                              {REDUCTIO_SUM_OF_SQUARES, Operation::sum_of_squares},
                                              {REDUCTIO_MOMENTS, Operation::moments},
-                                             {REDUCTIO_WIDE_SUM, Operation::wide_sum}};
+                                             {REDUCTIO_WIDE_SUM, Operation::wide_sum},
+                                             {REDUCTIO_ROW_SUMS, Operation::row_sums},
+                                             {REDUCTIO_COLUMN_SUMS, Operation::column_sums},
+                                             {REDUCTIO_SEGMENT_SUMS, Operation::segment_sums}};
+/// Those of version 1.
+constexpr std::uint32_t first_operations =
+    REDUCTIO_SUM | REDUCTIO_SUM_OF_SQUARES | REDUCTIO_MOMENTS | REDUCTIO_WIDE_SUM;
 constexpr Bit<ElementType> type_bits[] = {{REDUCTIO_I8, ElementType::i8},     {REDUCTIO_I32, ElementType::i32},
                                           {REDUCTIO_I64, ElementType::i64},   {REDUCTIO_F16, ElementType::f16},
                                           {REDUCTIO_BF16, ElementType::bf16}, {REDUCTIO_F32, ElementType::f32},
@@ -71,6 +77,14 @@ class PluginPlan final : public Plan {
     problem_.type = bit_of(type_bits, p.type);
     problem_.n = p.n;
     problem_.settings = settings_.data();
+    if (p.operation == Operation::segment_sums) {
+      problem_.segments = p.segments();
+      problem_.offsets = p.shape.offsets_on_device;
+    } else if (has_shape(p.operation)) {
+      problem_.rows = p.rows();
+      problem_.columns = p.columns();
+      problem_.pitch = p.pitch();
+    }
     const std::uint64_t bytes = v.workspace_bytes ? v.workspace_bytes(&problem_) : 0;
     constexpr std::uint64_t most = std::uint64_t{1} << 48;
     if (bytes > most) throw Refused("asks for a workspace of " + std::to_string(bytes) + " bytes");
@@ -79,7 +93,7 @@ class PluginPlan final : public Plan {
       problem_.workspace = workspace_.get();
       problem_.workspace_bytes = bytes;
     }
-    info_.longest_chain = v.longest_chain ? v.longest_chain(&problem_) : p.n;
+    info_.longest_chain = v.longest_chain ? v.longest_chain(&problem_) : longest_line(p);
     info_.workspace_bytes = bytes;
     info_.result = result_;
     // grid_blocks stays 0, as of a library's call: the kernels of a plug-in belong to a CUDA runtime of its own, which
@@ -132,9 +146,11 @@ class Reader {
       : named_(named), simulated_(simulated), suffix_(simulated && simulated == std::string_view("-O0") ? "@O0" : "") {}
 
   std::vector<std::pair<Variant, const reductio_variant*>> read(const reductio_table& table) {
-    if (table.version != REDUCTIO_PLUGIN_VERSION)
-      fail("is for version " + std::to_string(table.version) + " of the plug-in interface, this program for version " +
-           std::to_string(REDUCTIO_PLUGIN_VERSION) + "; compile it with this program's reductio/plugin.h");
+    if (table.version == 0 || table.version > REDUCTIO_PLUGIN_VERSION)
+      fail("is for version " + std::to_string(table.version) +
+           " of the plug-in interface, this program for versions 1 to " + std::to_string(REDUCTIO_PLUGIN_VERSION) +
+           "; compile it with this program's reductio/plugin.h");
+    version_ = table.version;
     if (table.count == 0) fail("has no variant in its table");
     if (!table.variants) fail("has a null pointer in its table: variants");
     std::vector<std::pair<Variant, const reductio_variant*>> out;
@@ -160,6 +176,9 @@ class Reader {
     v.title = from.title ? one_line(from.title) : v.id;
     v.plugin = named_;
     v.operations = all_of(operation_bits, from.operations, "operations");
+    if (version_ == 1 && (from.operations & ~first_operations) != 0)
+      fail("is for version 1 of the plug-in interface, and " + who_ +
+           " declares operations of version 2; compile it with this program's reductio/plugin.h");
     v.types = all_of(type_bits, from.types, "types");
     if (from.device != REDUCTIO_GPU && from.device != REDUCTIO_CPU) unknown("device", from.device);
     if (from.result > REDUCTIO_ON_HOST) unknown("result", from.result);
@@ -241,6 +260,7 @@ class Reader {
   const std::string& named_;
   const char* simulated_;
   std::string suffix_, who_;
+  std::uint32_t version_ = 0;
 };
 
 /// Of a table that was read whole. `file`: of which the record keeps a hash.

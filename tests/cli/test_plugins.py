@@ -151,11 +151,64 @@ def test_a_table_by_hand_with_settings_passes_the_battery(reductio, tmp_path):
     assert "the same bits for one n" in info and "1, 2, 4 (default 2)" in info
 
 
+def test_what_was_compiled_for_version_1_still_loads(reductio, tmp_path):
+    """By a header as it was then: the problem ends with the workspace."""
+    header = tmp_path / "include" / "reductio" / "plugin.h"
+    header.parent.mkdir(parents=True)
+    text = (SOURCE / "src" / "plugin" / "include" / "reductio" / "plugin.h").read_text()
+    before, fields, after = re.split(r"( +/\* Of REDUCTIO_ROW_SUMS and .*?)(?=\} reductio_problem;)", text, flags=re.S)
+    assert "offsets" in fields
+    header.write_text((before + after).replace("VERSION 2u", "VERSION 1u"))
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{header.parents[1]}", str(FIXTURES / "table.c"), "-o", str(tmp_path / "old.so")],
+                   check=True)
+    reductio("verify", "--variants", "./old.so", "--tier", "quick").ok()
+
+
+SHAPES = r"""
+#include <reductio/plugin.h>
+#ifndef PITCH
+#define PITCH p->pitch
+#endif
+static const char* enqueue(const reductio_problem* p, void* plan, void* in, void* out, void* stream) {
+  const float* x = (const float*)in;
+  float* sums = (float*)out;
+  uint64_t i, k, count = p->operation == REDUCTIO_ROW_SUMS ? p->rows : p->columns;
+  (void)plan;
+  (void)stream;
+  if (p->operation == REDUCTIO_SEGMENT_SUMS) count = p->segments;
+  for (i = 0; i < count; ++i) {
+    sums[i] = 0;
+    if (p->operation == REDUCTIO_ROW_SUMS)
+      for (k = 0; k < p->columns; ++k) sums[i] += x[i * (PITCH) + k];
+    else if (p->operation == REDUCTIO_COLUMN_SUMS)
+      for (k = 0; k < p->rows; ++k) sums[i] += x[k * (PITCH) + i];
+    else
+      for (k = (uint64_t)p->offsets[i]; k < (uint64_t)p->offsets[i + 1]; ++k) sums[i] += x[k];
+  }
+  return 0;
+}
+static const reductio_variant variant = {
+    "mine/shapes", 0, REDUCTIO_CPU, REDUCTIO_ROW_SUMS | REDUCTIO_COLUMN_SUMS | REDUCTIO_SEGMENT_SUMS, REDUCTIO_F32,
+    REDUCTIO_ON_DEVICE, REDUCTIO_SAME, 0, 0, 0, 0, 0, 0, enqueue, 0, 0, 0};
+REDUCTIO_ADD(variant)
+"""
+
+
+def test_rows_columns_and_segments_are_a_plug_in_s_too(reductio, tmp_path):
+    (tmp_path / "shapes.c").write_text(SHAPES)
+    assert "failed" not in reductio("verify", "--variants", "./shapes.c", "--tier", "quick").ok()
+    (tmp_path / "wrong.c").write_text(SHAPES.replace("PITCH p->pitch", "PITCH p->columns").replace("mine/", "other/"))
+    wrong = reductio("verify", "--variants", "./wrong.c", "--tier", "quick")
+    assert wrong.code == 2 and re.search(r"row \d+ of \d+: got", wrong.out), wrong.out
+
+
 # ---- what is wrong with a file ----
 
 @pytest.mark.parametrize("flags, why", {
     ("-DWITHOUT",): "has no function reductio_plugin",
-    ("-DVERSION=2",): "is for version 2 of the plug-in interface, this program for version 1",
+    ("-DVERSION=3",): "is for version 3 of the plug-in interface, this program for versions 1 to 2",
+    ("-DVERSION=1", "-DOPERATIONS=16"): "is for version 1 of the plug-in interface, and variant 'table/sum' declares "
+                                        "operations of version 2",
     ("-DTABLE=0",): "offers nothing: nothing today",
     ("-DCOUNT=0",): "has no variant in its table",
     ("-DVARIANT=0",): "has a null pointer in its table: variant 0",
@@ -167,7 +220,7 @@ def test_a_table_by_hand_with_settings_passes_the_battery(reductio, tmp_path):
     ('-DID="host/plain"',): "has a variant 'host/plain', which is there already, from 'baselines/host.cpp'; rename it",
     ("-DTYPES=256",): "has an unknown value in variant 'table/sum': types 256",
     ("-DTYPES=0",): "has no types in variant 'table/sum'",
-    ("-DOPERATIONS=16",): "has an unknown value in variant 'table/sum': operations 16",
+    ("-DOPERATIONS=128",): "has an unknown value in variant 'table/sum': operations 128",
     ("-DDEVICE=3",): "has an unknown value in variant 'table/sum': device 3",
     ("-DRESULT=3",): "has an unknown value in variant 'table/sum': result 3",
     ("-DREPEATS=3",): "has an unknown value in variant 'table/sum': repeats 3",

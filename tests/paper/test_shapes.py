@@ -74,6 +74,18 @@ def test_a_panel_for_each_call_shows_its_share_at_each_shape(tmp_path):
     assert [t.get_text() for t in kinds.get_xticklabels()] == ["one-giant", "uniform 32"]
 
 
+def test_calls_from_python_are_replayed_beside(tmp_path):
+    folder = synthetic.write_folder(tmp_path / "m", shapes=ROWS, **{"shapes-python": [
+        row("torch/sum", "row_sums", 2**22, 2, 0.9, experiment="shapes-python", timing_mode=mode) for mode in ("replay", "end_to_end")] + [
+        row("cub/segmented-fixed", "row_sums", 2**22, 2, 0.99, experiment="shapes-python", timing_mode="replay")]})
+    figure = shapes.draw(rs.Results(folder))
+    figure.draw_without_rendering()
+    legible_and_inside({"shapes": figure})
+    torch = axes_of(figure, "shapes:torch/sum:rows")
+    assert np.nansum(shares(torch)) == 0.9 and dots(torch) == {(0, 1)} and "kernels alone" in texts(figure)
+    assert shares(axes_of(figure, "shapes:cub/segmented-fixed:rows"))[1, 0] == 0.2, "as shapes.csv has it"
+
+
 def test_what_was_not_measured_has_no_panel(tmp_path):
     few = [r for r in ROWS if r["operation"] == "column_sums"]
     figure = shapes.draw(folder_of(tmp_path / "few", few))

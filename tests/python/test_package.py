@@ -71,6 +71,36 @@ def test_a_function_is_verified_and_compared(capfd):
     assert mine(np.ones(3, np.float32), np.zeros((), np.float32), None) is None  # still a function
 
 
+def test_sums_of_rows_columns_and_segments(capfd):
+    def shapes(x, out, stream, axis, offsets):
+        assert x.shape == (len(x), *x.shape[1:]) and (offsets is None) == (x.ndim == 2)
+        if offsets is None:
+            np.sum(x, axis, out=out, dtype=out.dtype)
+        else:
+            out[:] = [x[a:b].sum(dtype=out.dtype) for a, b in zip(offsets[:-1], offsets[1:])]
+
+    def other_axis(x, out, stream, axis):
+        np.sum(x[:, :len(out)].T if axis else x[:len(out)], 0, out=out, dtype=out.dtype)
+
+    every = ["row_sums", "column_sums", "segment_sums"]
+    assert reductio.verify(declared(shapes, types=["f32", "i32"], operations=every), tier="quick")
+    assert "takes rows one behind the other, without a pitch" in capfd.readouterr().out
+    assert not reductio.verify(declared(other_axis, operations=["column_sums"]), tier="quick")
+    assert "column 0 of" in capfd.readouterr().out
+    table = reductio.compare("host/rows", "numpy/sum", "mine/shapes", operations="row_sums", shapes="*x32", **FEW)
+    assert list(table["variant"]) == ["numpy/sum", "mine/shapes"]
+
+    with pytest.raises(TypeError, match="takes .x, out, stream."):
+        declared(lambda x, out, stream: None, operations=["row_sums"])
+
+
+def test_many_results_that_are_returned():
+    def returned(x, axis):
+        return np.sum(x, axis)
+
+    assert reductio.verify(declared(returned, operations=["row_sums", "column_sums"], returns=True), tier="quick")
+
+
 def test_moments_wide_sums_settings_and_chains():
     @reductio.variant("mine/moments", types=["f32"], operations=["moments", "wide_sum"], settings={"step": [4, 1]},
                       longest_chain=lambda p: p.n // p.step + 1)

@@ -55,7 +55,7 @@ _new_capsule.argtypes, _new_capsule.restype = [c_void_p, ctypes.c_char_p, c_void
 class Array:
     """A contiguous array in memory that is not Python's.
 
-    `shape`: (n,) of the input, () of a result, (2,) of moments'. `type`: "f32". `device`: DLPack's, (2, 0) for the first
+    `shape`: (n,) or (rows, columns) of the input, () of a result, (2,) of moments', (outputs,) of many sums. `type`: "f32". `device`: DLPack's, (2, 0) for the first
     GPU. It speaks `__dlpack__`, and `__cuda_array_interface__` or, on a CPU, `__array_interface__`."""
 
     def __init__(self, pointer: int, shape: tuple[int, ...], type: str, device: tuple[int, int]):

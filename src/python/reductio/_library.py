@@ -9,10 +9,12 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_
                     c_void_p)
 from pathlib import Path
 
-PLUGIN_VERSION = 1
+PLUGIN_VERSION = 2
 GPU, CPU = 1, 2
 ON_DEVICE, ON_HOST = 0, 2
-OPERATIONS = {"sum": 1, "sum_of_squares": 2, "moments": 4, "wide_sum": 8}
+OPERATIONS = {"sum": 1, "sum_of_squares": 2, "moments": 4, "wide_sum": 8, "row_sums": 16, "column_sums": 32,
+              "segment_sums": 64}
+AXES = {"row_sums": 1, "column_sums": 0}
 TYPES = {"i8": 1, "i32": 2, "i64": 4, "f16": 8, "bf16": 16, "f32": 32, "f64": 64}
 REPEATS = {"may_differ": 0, "same_per_shape": 1, "same": 2}
 # The type of a result, by that of the elements; of a wide sum in the second table.
@@ -31,7 +33,9 @@ class Setting(Structure):
 
 class Problem(Structure):
     _fields_ = [("variant", c_void_p), ("operation", c_uint32), ("type", c_uint32), ("n", c_uint64),
-                ("settings", POINTER(c_char_p)), ("workspace", c_void_p), ("workspace_bytes", c_uint64)]
+                ("settings", POINTER(c_char_p)), ("workspace", c_void_p), ("workspace_bytes", c_uint64),
+                ("rows", c_uint64), ("columns", c_uint64), ("pitch", c_uint64), ("segments", c_uint64),
+                ("offsets", c_void_p)]
 
 
 # Functions that return text: an address of bytes that Python keeps, or None.

@@ -8,6 +8,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import math
 import os
 import re
 import sys
@@ -18,7 +19,7 @@ from typing import Any, Callable, Iterable, Mapping
 
 from . import _arrays
 from ._arrays import GUESSES
-from ._library import (CPU, ELEMENT_BYTES, GPU, ON_DEVICE, ON_HOST, OPERATIONS, PLUGIN_VERSION, REPEATS, RESULTS, TYPES,
+from ._library import (AXES, CPU, ELEMENT_BYTES, GPU, ON_DEVICE, ON_HOST, OPERATIONS, PLUGIN_VERSION, REPEATS, RESULTS, TYPES,
                        WIDE, Destroy, Enqueue, Entry, Error, Finish, Load, LoadFile, Number, Prepare, Setting,
                        TableOfVariants, address_of, library)
 
@@ -95,10 +96,14 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
     its work onto `stream`, which is the current stream of torch and CuPy already; on a CPU `stream` is None. It returns
     nothing, and waits for nothing.
 
+    Of row_sums and column_sums `x` has the shape (rows, columns), and the function takes `axis`, 1 or 0, by name, as
+    numpy has it; of other operations of the same variant it is 0. Of segment_sums it takes `offsets`, an array of i64,
+    by name: segment s is x[offsets[s]:offsets[s + 1]]. `out` has a sum for each.
+
     id          a group and a name: letters, digits and - _ + . @
     types       of the elements: i8, i32, i64, f16, bf16, f32, f64. The result of i8 is an i32, that of f16 and bf16 an
                 f32; all others have their own type
-    operations  sum, sum_of_squares, moments, wide_sum
+    operations  sum, sum_of_squares, moments, wide_sum, row_sums, column_sums, segment_sums
     device      "gpu" or "cpu"; by default that of `arrays`: numpy's are on the CPU, others on the GPU
     arrays      what x and out are: "torch", "cupy", "numba", "jax", "numpy", or "reductio", which speak DLPack and
                 __cuda_array_interface__. By default those of the library that the function names
@@ -109,8 +114,8 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
     captured    False: the call waits or allocates, so it cannot be captured in a CUDA graph and is timed end to end
                 alone
     returns     True: the function takes `x` alone and returns its result, as JAX does; timed end to end alone
-    prepared    True: the function takes a problem (`n`, `type`, `result_type`, `operation`, `gpu`, settings) and
-                returns the function that is called; what it allocates lives as long as that
+    prepared    True: the function takes a problem (`n`, `type`, `result_type`, `operation`, `gpu`, settings; `shape` of
+                x, `axis`, `offsets`) and returns the function that is called; what it allocates lives as long as that
     consumes_input  True: it overwrites x, which is restored before each call
     workspace   bytes of memory, or a function of the problem that returns them; with prepared=True. `problem.workspace`
                 is then an array of so many i8, whose place is drawn anew in each context, as those of x and out are
@@ -151,7 +156,7 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
         if on == "numpy" and place == "gpu":
             raise Error(f"reductio.variant('{id}'): numpy has no arrays on a GPU")
         _check_arguments(id, function, ["problem"] if prepared else ["x"] if returns else ["x", "out", "stream"],
-                         [] if prepared else list(chosen))
+                         [] if prepared else [*chosen, *_keywords_of(operations)])
         return Variant(id=id, function=function, types=list(types), operations=list(operations), device=place,
                        arrays=on, needs=_words(needs), settings=chosen, title=title or id,
                        repeats=repeats, captured=captured, returns=returns, prepared=prepared,
@@ -165,6 +170,12 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
 
 def _words(words) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
+
+
+def _keywords_of(operations: Iterable[str]) -> list[str]:
+    """What functions of these operations take by name."""
+    return [*(["axis"] if any(o in AXES for o in operations) else []),
+            *(["offsets"] if "segment_sums" in operations else [])]
 
 
 def _known(what: str, words: Iterable[str], known: Iterable[str]) -> None:
@@ -214,21 +225,25 @@ class Plan:
         self.pool = None  # the library's, for what captured calls allocate
         described = _described(v, problem)
         self.type, self.n, self.result_type = described.type, described.n, described.result_type
-        self.shape = (2,) if described.operation == "moments" else ()
+        self.in_shape, self.shape = described.shape, described.out_shape
         self.input_bytes = self.n * ELEMENT_BYTES[self.type]
-        self.size = ELEMENT_BYTES[self.result_type] * (2 if self.shape else 1)
+        self.size = ELEMENT_BYTES[self.result_type] * math.prod(self.shape)
         gpu = _arrays.current_gpu() if v.device == "gpu" else None
         self.device = (_arrays.ON_CPU, 0) if gpu is None else (_arrays.ON_CUDA, gpu)
         self.library = _arrays.library_of(v.arrays, v.device == "gpu")
         if v.device == "gpu" and v.arrays == "torch":
             sys.modules["torch"].cuda.set_device(gpu)
-        self.function, self.keywords = v.function, _chosen(v, problem)
+        offsets = self.library.array(_arrays.Array(problem.offsets, (problem.segments + 1,), "i64", self.device)) \
+            if problem.offsets else None
+        of_shape = {"axis": described.axis, "offsets": offsets}
+        self.function = v.function
+        self.keywords = _chosen(v, problem) | {name: of_shape[name] for name in _keywords_of(v.operations)}
         if v.prepared:
             with _arrays.side_stream(gpu) as side:
                 self.enter(side)
                 room = self.library.array(_arrays.Array(problem.workspace or 0, (problem.workspace_bytes,), "i8",
                                                         self.device)) if v.workspace else None
-                self.function, self.keywords = v.function(_described(v, problem, gpu=gpu, workspace=room)), {}
+                self.function, self.keywords = v.function(_described(v, problem, gpu=gpu, workspace=room, offsets=offsets)), {}
             if not callable(self.function):
                 raise TypeError(f"{v.named} returned a {type(self.function).__name__}, not the function to call")
         if self.keywords:
@@ -245,7 +260,7 @@ class Plan:
         if (pointer or 0) % self.library.alignment and pointer not in self.copies:
             self.copies[pointer] = _arrays.allocate(max(self.input_bytes, 1))
         pointer = self.copies.get(pointer, pointer)
-        arrays = [self.library.array(_arrays.Array(pointer or 0, (self.n,), self.type, self.device))]
+        arrays = [self.library.array(_arrays.Array(pointer or 0, self.in_shape, self.type, self.device))]
         if not self.variant.returns:
             arrays += [self.library.array(_arrays.Array(out or 0, self.shape, self.result_type, self.device)),
                        self.library.stream(stream or 0) if self.variant.device == "gpu" else None]
@@ -262,10 +277,10 @@ class Plan:
         if offset in self.warm:
             return
         self.warm.add(offset)
-        room = self.input_bytes + 256
-        with _arrays.side_stream(self.device[1]) as side, _arrays.scratch(room) as x, _arrays.scratch(256) as out:
+        room, for_result = self.input_bytes + 256, max(self.size, 256)
+        with _arrays.side_stream(self.device[1]) as side, _arrays.scratch(room) as x, _arrays.scratch(for_result) as out:
             self.enter(side)
-            self.function(self.library.array(_arrays.Array(x + offset, (self.n,), self.type, self.device)),
+            self.function(self.library.array(_arrays.Array(x + offset, self.in_shape, self.type, self.device)),
                           self.library.array(_arrays.Array(out, self.shape, self.result_type, self.device)),
                           self.library.stream(side))
             _arrays.wait_for(side)  # before its memory goes
@@ -313,10 +328,16 @@ class Plan:
     def write(self, result: int) -> None:
         """The returned value to host memory."""
         values = self.value if self.shape else [self.value]
-        if self.value is None or len(values) != (2 if self.shape else 1):
+        wanted = math.prod(self.shape)
+        if self.value is None or len(values) != wanted:
             raise TypeError(f"{self.variant.named} returned {'nothing' if self.value is None else len(values)}; "
-                            f"with returns=True it returns {'two values' if self.shape else 'its result'}")
+                            f"with returns=True it returns {f'{wanted} values' if self.shape else 'its result'}")
         kind = VALUES[self.result_type]
+        if wanted > 2:
+            import numpy  # what returns many values has it
+            many = numpy.ascontiguousarray(self.value, numpy.dtype(kind))
+            ctypes.memmove(result, many.ctypes.data, self.size)
+            return
         for i, value in enumerate(values):
             try:
                 number = value.item() if hasattr(value, "item") else value
@@ -336,8 +357,16 @@ def _described(v: Variant, problem, **more) -> SimpleNamespace:
     """A problem, as functions are given it."""
     operation, type = _name(OPERATIONS, problem.operation), _name(TYPES, problem.type)
     result_type = (WIDE if operation == "wide_sum" else RESULTS).get(type, type)
-    return SimpleNamespace(operation=operation, type=type, n=problem.n, result_type=result_type, **_chosen(v, problem),
-                           **more)
+    axis, shape, out_shape = AXES.get(operation, 0), (problem.n,), (2,) if operation == "moments" else ()
+    if operation in AXES:
+        if problem.pitch != problem.columns:
+            raise Error("takes rows one behind the other, without a pitch")
+        shape = (problem.rows, problem.columns)
+        out_shape = (shape[1 - axis],)
+    elif operation == "segment_sums":
+        out_shape = (problem.segments,)
+    return SimpleNamespace(operation=operation, type=type, n=problem.n, result_type=result_type, shape=shape,
+                           out_shape=out_shape, axis=axis, **_chosen(v, problem), **more)
 
 
 def _name(bits: dict[str, int], wanted: int) -> str:
@@ -516,7 +545,7 @@ def _declared_in(file: str) -> list[Variant]:
                 options.setdefault("needs", needs)
                 takes_one = options.get("prepared") or options.get("returns")
                 made = variant(ast.literal_eval(call.args[0]), **options).make(
-                    (lambda x: None) if takes_one else (lambda x, out, stream: None))
+                    (lambda x, **_: None) if takes_one else (lambda x, out, stream, **_: None))
                 made.file, made.peer = file, True
                 out.append(made)
     return out

@@ -16,15 +16,21 @@
 extern "C" {
 #endif
 
-/* Raised by every change of what follows. A program refuses plug-ins of another version. */
-#define REDUCTIO_PLUGIN_VERSION 1u
+/* Raised by every change of what follows. A program loads plug-ins of this version and of those before. Version 2 has
+ * sums of rows, columns and segments. */
+#define REDUCTIO_PLUGIN_VERSION 2u
 
 /* reductio_variant.operations and .types are sums of these. */
 enum {
   REDUCTIO_SUM = 1,
   REDUCTIO_SUM_OF_SQUARES = 2,
   REDUCTIO_MOMENTS = 4,  /* the sum and the sum of squares, in this order, by one call */
-  REDUCTIO_WIDE_SUM = 8  /* the sum of i8 or i32 in i64, of f32 in f64 */
+  REDUCTIO_WIDE_SUM = 8, /* the sum of i8 or i32 in i64, of f32 in f64 */
+  /* Many sums, one behind the other in `out`: of each row or column of a matrix that lies row by row, or of each
+   * segment. */
+  REDUCTIO_ROW_SUMS = 16,
+  REDUCTIO_COLUMN_SUMS = 32,
+  REDUCTIO_SEGMENT_SUMS = 64
 };
 /* The result of i8 is an i32, that of f16 and bf16 an f32; all others have their own type. Integers wrap around. */
 enum {
@@ -69,6 +75,11 @@ typedef struct reductio_problem {
   const char* const* settings;            /* the values chosen, in the order of reductio_variant.settings */
   void* workspace;                        /* GPU memory (CPU: host memory), aligned to 256 bytes, filled with 0xFF */
   uint64_t workspace_bytes;               /* what workspace_bytes() asked for */
+  /* Of REDUCTIO_ROW_SUMS and REDUCTIO_COLUMN_SUMS; else 0. n is rows * columns. */
+  uint64_t rows, columns, pitch; /* element k of row r is in[r * pitch + k]; a pitch is at least `columns` */
+  /* Of REDUCTIO_SEGMENT_SUMS; else 0. Segment s has the elements from offsets[s] to offsets[s + 1] - 1, or none. */
+  uint64_t segments;
+  const int64_t* offsets; /* in the memory that `in` is in; null for a plan that is never called */
 } reductio_problem;
 
 /* Functions that return const char* return null where all is well, else what is wrong, in one line. The program copies
