@@ -106,7 +106,7 @@ def comparison(results: rs.Results) -> str:
 def claims(results: rs.Results) -> str:
     """Each claim with the document's own figure, what was measured at the document's own size, the verdict there and at
     2^28, and what a person says of them."""
-    from text.claims import in_words, judged
+    from text.in_words import in_words, judged
 
     said, rows = in_words(), []
     for claim, (first, tests, verdict) in judged(results).items():

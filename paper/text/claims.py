@@ -1,6 +1,5 @@
 """What the documents claim, and a results folder's verdicts on it: the rows of the paper's two tables."""
 
-import csv
 import re
 from collections import Counter
 
@@ -13,7 +12,6 @@ import verdicts as vd
 from text import latex
 from text.latex import MISSING
 
-IN_WORDS = claims.FILE.with_name("claims_in_words.csv")
 FIRST_OTHERWISE = r"$^{\dagger}$"
 
 
@@ -85,21 +83,3 @@ def changes_body(results: rs.Results) -> list[str]:
         what = map(as_latex, (change["what"], change["why"])) if first == claim else [f"as {first}", ""]
         lines.append(latex.row(claim, change["date"], *verdict_pair, *what))
     return [line for _, lines in by_change.values() for line in lines]
-
-
-def judged(results: rs.Results) -> dict[str, tuple[pd.Series, pd.DataFrame, str]]:
-    """Of each claim its row, those of its tests, and its verdict: "holds", or "holds; at 2^28: no effect"."""
-    table, found = claims.verdicts(results), {}
-    for claim in claims.listed()["claims"]:
-        first, tests = vd.with_tests(table, claim["id"], vd.CLAIM)
-        large, _ = vd.with_tests(table, claim["id"], vd.AT_LARGE)
-        differs = large is not None and large["verdict"] != first["verdict"]
-        at_large = [f"at 2^{int(large['n']).bit_length() - 1}: {large['verdict']}"] if differs else []
-        found[claim["id"]] = first, tests, "; ".join([first["verdict"], *at_large])
-    return found
-
-
-def in_words() -> dict[str, dict[str, str]]:
-    """By claim what a person says of it, and of which verdict."""
-    with IN_WORDS.open(newline="", encoding="utf-8") as file:
-        return {row["claim"]: row for row in csv.DictReader(file)}

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+from project import SOURCE
 
 import claims
 import summary
 from report import results as rs
 from report import tables as tb
-from text import claims as text
+from text import in_words
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
 
 def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "listed", lambda: {"claims": [{"id": "L7"}]})
-    monkeypatch.setattr(text, "in_words", lambda: {"L7": dict(verdict="mixed; at 2^28: holds", sentence="It depends.")})
+    monkeypatch.setattr(in_words, "in_words", lambda: {"L7": dict(verdict="mixed; at 2^28: holds", sentence="It depends.")})
     blank = dict.fromkeys(tb.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little", text_figure="2 | 3")
     rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),
             *(blank | dict(role="step", n=2**20, verdict="holds", ratio=r, ci_low=r, ci_high=r, base="a/b", variant="a/c")
@@ -87,6 +88,13 @@ def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeyp
         shown[verdict] = summary.claims(rs.Results(tmp_path / verdict)).splitlines()[-1]
     assert shown["holds"] == r"| L7: it costs little | 2 \| 3 | 0.800 to 1.00 | **mixed**; at 2^28: holds | It depends. |"
     assert shown["mixed"] == r"| L7: it costs little | 2 \| 3 | 0.800 to 1.00 | **mixed** |  |"
+
+
+def test_each_claim_is_told_by_a_person_of_the_verdict_that_it_has():
+    said = in_words.in_words()
+    told = {claim: row["verdict"] for claim, row in said.items()}
+    assert told == {claim: verdict for claim, (*_, verdict) in in_words.judged(rs.Results(SOURCE / "experiments" / "results" / "nvidia-h200")).items()}
+    assert [c for c, row in said.items() if not 5 <= len(row["sentence"].split()) <= 28] == []
 
 
 def test_what_was_counted_stands_where_there_is_no_ratio():
