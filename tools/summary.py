@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -19,7 +20,6 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
 import series as sr  # noqa: E402
-import claims as claim_list  # noqa: E402
 import figures.exact  # noqa: E402
 import figures.frontier as frontier  # noqa: E402
 import figures.peers  # noqa: E402
@@ -27,7 +27,6 @@ import figures.shapes as shapes  # noqa: E402
 import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
 from report import results as rs  # noqa: E402
-import verdicts as vd  # noqa: E402
 from report.command_line import Parser  # noqa: E402
 from text.tuned import lines as goals  # noqa: E402
 
@@ -106,40 +105,34 @@ def comparison(results: rs.Results) -> str:
 
 
 def claims(results: rs.Results) -> str:
-    """Each claim with the document's own figure, the ratio at the document's own size, that of other cards, the ratio at
-    2^28, and the verdict."""
+    """Each claim with the document's own figure, what was measured at the document's own size, the verdict there and at
+    2^28, and what a person says of them."""
+    from text.in_words import in_words, judged
+
+    said, rows = in_words(), []
+    for claim, (first, tests, verdict) in judged(results).items():
+        sentence = said[claim]["sentence"] if said[claim]["verdict"] == verdict else ""
+        bold, *rest = verdict.split("; ", 1)
+        rows.append([f"{claim}: {first['statement']}", first["text_figure"], measured(tests) or "—",
+                     "; ".join([f"**{bold}**", *rest]), sentence])
+    return markdown(["claim", "the document's figure", "ours", "verdict", "in words"],
+                    [[field.replace("|", r"\|") for field in row] for row in rows], "llrll")
+
+
+COUNTED = re.compile(r"rank correlation [\d.]+|[\d.e+]+ over [\d.e+]+|[\d,]+ of [\d,]+ blocks wrong")
+
+
+def measured(tests: pd.DataFrame) -> str:
+    """The ratios that have intervals, or what was counted."""
     from text.claims import ratios
 
-    def shown(tests: pd.DataFrame) -> str:
-        return ratios(tests, with_interval, lambda ratio: f"{ratio:#.3g}")
-
-    here = results.folder.resolve()
-    cards = [claim_list.verdicts(rs.Results(path.parent)) for path in sorted(here.parent.glob("*/verdicts.csv")) if path.parent != here]
-    rows, own = [], claim_list.verdicts(results)
-    for claim in claim_list.listed()["claims"]:
-        first, tests = vd.with_tests(own, claim["id"], vd.CLAIM)
-        large, at_large = vd.with_tests(own, claim["id"], vd.AT_LARGE)
-        others, why = [], first["reason"]
-        if large is not None:
-            size = power(large["n"])
-            others.append(f"at {size}: {large['verdict']}")
-            if first["verdict"] == large["verdict"] == vd.MIXED:  # each size says where it holds
-                why += f". At {size}: {large['reason']}"
-        others += [f"as first set: {v}" for v in filter(None, first[vd.BEFORE].split(vd.THEN)[:1])]
-        others = [o for o in others if not o.endswith(f": {first['verdict']}")]
-        tests_there = [vd.with_tests(card, claim["id"], vd.CLAIM)[1] for card in cards]
-        elsewhere = [shown(tests_of_card).partition(" [")[0] for tests_of_card in tests_there
-                     if not np.array_equal(tests_of_card["ratio"], tests["ratio"], equal_nan=True)]
-        rows.append([claim["id"], first["statement"], "; ".join(filter(None, [first["text_figure"], claim.get("note")])),
-                     shown(tests), "; ".join(filter(None, elsewhere)), shown(at_large),
-                     "; ".join([f"**{first['verdict']}**", *others]), why])
-    return markdown(["", "claim", "the document's figure", "ratio", "other cards", "at 2^28", "verdict", "why"],
-                    [[field.replace("|", r"\|") for field in row] for row in rows], "lllrrrll")
+    counts = [match[0] for match in map(COUNTED.search, tests["reason"]) if match]
+    return ratios(tests, with_interval, lambda ratio: f"{ratio:#.3g}") or "; ".join(dict.fromkeys(counts))
 
 
 def tuned(results: rs.Results) -> str:
-    """What was demanded of tuned, what was measured, and whether that meets it."""
-    return markdown(["", "demanded", "measured", ""], goals(results), "llll")
+    """Of the goals of tuned that it does not meet: what was demanded, and what was measured."""
+    return markdown(["goal", "demanded", "measured"], [line[:-1] for line in goals(results) if line[-1] != "met"], "lll")
 
 
 def trust(results: rs.Results) -> str:
@@ -182,12 +175,12 @@ def checks(results: rs.Results) -> dict[str, str]:
 
 def peers(results: rs.Results) -> str:
     """Sums that Python users call, f32: their kernels alone, and the call until its result is on the host."""
-    return times_of_peers(results, "us", [(TYPE, n) for n in (2**10, 2**16, 2**20, *SIZES[1:])])
+    return times_of_peers(results, "us", [(TYPE, n) for n in (2**10, 2**16, *SIZES[1:])])
 
 
 def peers_by_type(results: rs.Results) -> str:
     """The same of other types, 2^24 elements."""
-    return times_of_peers(results, "2^24, us", [(kind, 2**24) for kind in ("i8", "f16", "f32", "f64")])
+    return times_of_peers(results, "2^24, us", [(kind, 2**24) for kind in ("i8", "f16", "f64")])
 
 
 def times_of_peers(results: rs.Results, corner: str, columns: list[tuple[str, int]]) -> str:

@@ -57,7 +57,7 @@ struct ExactTiles {
   /// the first `kept` vectors is read evict-first.
   ///
   /// Of many tiles a claim is to four neighbouring ones, and to single tiles at the end, so that blocks end together.
-  /// An H200 reads single tiles 10 % more slowly, an H100 1 % faster (docs/tuning.md, E35).
+  /// An H200 reads single tiles 10 % more slowly, an H100 1 % faster (trial E35).
   template <bool ahead, class In, class Take>
   static __device__ void claimed(const Share<In>& in, std::uint64_t* claims, const Take& take) {
     constexpr unsigned tile_vectors = block * vectors;

@@ -49,7 +49,7 @@ struct LaunchRow {
   std::size_t kept_bytes = SIZE_MAX;
 };
 
-/// This much stays in L2 from call to call whatever else is in it (docs/tuning.md, 37).
+/// This much stays in L2 from call to call whatever else is in it (trial 37 of experiments/trials.csv).
 inline constexpr std::size_t kept_in_l2 = 32 * MiB;
 
 /// For sums in one word: 4-byte integers.
@@ -77,8 +77,8 @@ inline constexpr LaunchRow words_table[] = {
     {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
-/// For sums that the host adds up (docs/tuning.md, 39). No block waits for another, so a cluster gains nothing. Fewer
-/// blocks are read sooner. Made by hand, not by autotune.
+/// For sums that the host adds up (trial 39). No block waits for another, so a cluster gains nothing. Fewer blocks are
+/// read sooner. Made by hand, not by autotune.
 inline constexpr LaunchRow to_host_table[] = {
     {512 * KiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},

@@ -1,4 +1,4 @@
-"""A variant in one new file: `reductio new` writes it, or README.md or docs/porting.md shows it, and it is in listing,
+"""A variant in one new file: `reductio new` writes it, or CONTRIBUTING.md or docs/porting.md shows it, and it is in listing,
 tests, experiment, CSV and figures, with no other edit. Shown in a copy of the source tree, which is configured; only the new files are
 compiled, as the kernels beside them were, and linked with what the program under test is made of."""
 
@@ -75,7 +75,7 @@ def together(path, files, apart):
 
 @pytest.fixture(scope="module")
 def built(project):
-    """The project with new variants, some of them wrong, some from README.md and docs/porting.md, and the program built
+    """The project with new variants, some of them wrong, some from CONTRIBUTING.md and docs/porting.md, and the program built
     from it."""
     assert call("new", "mine/first", cwd=project / "src" / "core").ok()  # finds the project from a folder inside it
     assert call("new", "mine/by-atomics", "--from", "atomic", "--source", project).ok()
@@ -95,7 +95,7 @@ def built(project):
     loops = project / "baselines" / "host_loops.cpp"  # what compare and selftest can time without a GPU
     assert loops.read_text().count("i < n - 3; i += 4") == 2  # adding up, and adding two vectors
     loops.write_text(loops.read_text().replace("i < n - 3; i += 4", "i < n - 3; i += 5"))
-    (project / "src" / "kernels" / "mine.cu").write_text(listings("README.md", "cpp")[0])
+    (project / "src" / "kernels" / "mine.cu").write_text(listings("CONTRIBUTING.md", "cpp")[0])
     ported, cuda_only = write_ported(project)
     fenced = (project / "src" / "kernels" / "mine_by_last_block.cu").read_text()
     assert fenced.count("__threadfence();  // the others' sums") == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BIN, call
+from project import SOURCE
 
 # What a launch may look like, and most of the runtime. The program checks for itself.
 FORMS = r"""
@@ -239,6 +240,15 @@ def simulate(folder):
 
 def line_of(mark: str) -> int:
     return next(i for i, line in enumerate(FAULTS.splitlines(), 1) if line.endswith(f"// {mark}"))
+
+
+def test_readmes_program_has_the_race_that_readme_shows(simulate, folder):
+    program, shown = re.findall(r"^```(?:cuda)?\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)[:2]
+    command, _, race = shown.partition("\n")
+    assert command.endswith("reductio simulate sum.cu") and program.count("\n") == 10
+    (folder / "sum.cu").write_text(program)
+    done = simulate("sum.cu")
+    assert done.code == 2 and " ".join(race.split()) in done.err
 
 
 def test_a_program_runs_as_on_a_gpu(simulate):

@@ -3,13 +3,17 @@
 import json
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
 import synthetic
+from project import SOURCE
 
 import claims
 import summary
 from report import results as rs
 from report import tables as tb
+from text import in_words
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +74,35 @@ def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
     assert fields(table, "`exact/cpu`") == ["f32", "0.4", "20", "0.25", "0.25", "—"]
 
 
-def test_a_mixed_claim_says_at_each_size_where_it_holds(tmp_path, monkeypatch):
+def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "listed", lambda: {"claims": [{"id": "L7"}]})
-    blank = dict.fromkeys(tb.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little")
+    monkeypatch.setattr(in_words, "in_words", lambda: {"L7": dict(verdict="mixed; at 2^28: holds", sentence="It depends.")})
+    blank = dict.fromkeys(tb.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little", text_figure="2 | 3")
     rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),
             *(blank | dict(role="step", n=2**20, verdict="holds", ratio=r, ci_low=r, ci_high=r, base="a/b", variant="a/c")
-              for r in (0.8, 1, 0.9, 0.95)),
-            blank | dict(role="large", n=2**28, reason="holds at 4 loads")]
-    for folder, most in (("here", 1), ("there", 0.99)):
-        (tmp_path / folder).mkdir()
-        synthetic.write_csv(tmp_path / folder / "verdicts.csv", [row | ({"ratio": most} if row["ratio"] == 1 else {}) for row in rows])
-    row = summary.claims(rs.Results(tmp_path / "here")).splitlines()[-1]
-    assert "| 0.800 to 1.00 | 0.800 to 0.990 |" in row and row.endswith("| holds at 64 loads. At 2^28: holds at 4 loads |")
+              for r in (0.8, 1, 0.9, 0.95))]
+    shown = {}
+    for verdict in ("holds", "mixed"):
+        (tmp_path / verdict).mkdir()
+        synthetic.write_csv(tmp_path / verdict / "verdicts.csv", [*rows, blank | dict(role="large", n=2**28, verdict=verdict)])
+        shown[verdict] = summary.claims(rs.Results(tmp_path / verdict)).splitlines()[-1]
+    assert shown["holds"] == r"| L7: it costs little | 2 \| 3 | 0.800 to 1.00 | **mixed**; at 2^28: holds | It depends. |"
+    assert shown["mixed"] == r"| L7: it costs little | 2 \| 3 | 0.800 to 1.00 | **mixed** |  |"
+
+
+def test_each_claim_is_told_by_a_person_of_the_verdict_that_it_has():
+    said = in_words.in_words()
+    told = {claim: row["verdict"] for claim, row in said.items()}
+    assert told == {claim: verdict for claim, (*_, verdict) in in_words.judged(rs.Results(SOURCE / "experiments" / "results" / "nvidia-h200")).items()}
+    assert [c for c, row in said.items() if not 5 <= len(row["sentence"].split()) <= 28] == []
+
+
+def test_what_was_counted_stands_where_there_is_no_ratio():
+    reasons = ["above 1 (657.3 over 500, probes.csv)", "rank correlation 0.889 of speed and x, 9 kernels", "verified",
+               "3,072 of 4,096 blocks wrong (GPU, as-printed.csv)"]
+    for reason, shown in zip(reasons, ("657.3 over 500", "rank correlation 0.889", "", "3,072 of 4,096 blocks wrong")):
+        tests = pd.DataFrame([dict(ratio=1, ci_low=np.nan, base="", variant="", reason=reason)])
+        assert summary.measured(tests) == shown
 
 
 def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
