@@ -359,6 +359,23 @@ TEST(MeasureSummarise, ImpossibleIsWhatPassesTheBoundOfItsWayAndCache) {
     }
 }
 
+TEST(MeasureSummarise, ShortRowsMayBeFasterThanReadingWhereLatencyDecides) {
+  const std::optional<ReadCeiling> ceiling(ReadCeiling{});
+  const auto is_bound = [&](Operation operation, std::size_t n) {
+    PointKey p;
+    p.device = DeviceKind::cuda;
+    p.timing_mode = TimingMode::device;
+    p.cache_state = CacheState::cold_dirty;
+    p.problem.operation = operation;
+    p.problem.type = ElementType::f32;
+    p.problem.n = n;
+    return bounds_of(p, ceiling, {}).ceiling != nullptr;
+  };
+  EXPECT_TRUE(is_bound(Operation::sum, 1 << 18));
+  EXPECT_FALSE(is_bound(Operation::row_sums, 1 << 18));
+  EXPECT_TRUE(is_bound(Operation::row_sums, 1 << 22)) << "16 MiB";
+}
+
 TEST(MeasureSummarise, WhatWasSettledStaysAndItsSamplesCountNothing) {
   GroupSamples g =
       sampled({"a", "b"}, {}, 12, 12, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
