@@ -631,6 +631,14 @@ TEST(Experiments, ExactHasThreeSumsSideBySideOnEveryKindOfData) {
   for (const Point& p : find_experiment("exact").points(halves, gpu())) EXPECT_EQ(p.dataset, "random");
 }
 
+TEST(Experiments, ShapesHasTheLibrariesCallsBesideOurRows) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
+  std::set<std::string> ids;
+  for (const Point& p : find_experiment("shapes").points({}, DeviceKind::cuda)) ids.insert(p.variant->id);
+  for (const char* id : {"cub/segmented", "cub/segmented-fixed", "cublas/gemv-ones", "modern/row-by-warp"})
+    EXPECT_TRUE(ids.contains(id)) << id;
+}
+
 TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
   std::map<std::string, std::set<std::string>> variants_of;  // by operation, type and n
