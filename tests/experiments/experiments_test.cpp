@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "core/dataset.h"
 #include "core/error.h"
 #include "experiments/launches.h"
 #include "measure/plan/experiment.h"
