@@ -59,46 +59,6 @@ def test_a_hook_in_a_host_file_would_be_seen():
     assert with_hooks(lines) == {0x401000}
 
 
-def unhooked(code, folder):
-    """What is counted of intermediate code."""
-    (folder / "code").write_text(code)
-    script = SOURCE / "src" / "device" / "sim" / "unhooked.awk"
-    done = subprocess.run(["awk", "-f", script, "code"], cwd=folder, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(code)
-    return re.search(r"asciz \\22(.*)\\22", done.stdout)[1]
-
-
-def test_no_access_of_the_linked_program_lacks_a_hook_without_a_reason():
-    if not PROGRAM.exists() or not shutil.which("readelf"):
-        pytest.skip("no program, or no readelf")
-    read = subprocess.run(["readelf", "-p", "reductio_unhooked", PROGRAM], capture_output=True, text=True, check=True).stdout
-    objects = re.findall(r"(hooked \d+, .*)", read)
-    assert sum(int(of.split()[1].rstrip(",")) for of in objects) > 10_000
-    assert [of for of in objects if not of.endswith(" without 0")] == []
-
-
-@pytest.mark.parametrize("pointer", ["float*", "ptr"])
-def test_an_access_without_a_hook_would_be_counted(tmp_path, pointer):
-    """In the code of clang++ 14, and of those whose pointers have no type."""
-    byte = "i8*" if pointer != "ptr" else "ptr"
-    hooked = (f"  %a = bitcast {pointer} %p to {byte}\n  call void @__tsan_read4({byte} %a), !dbg !7\n"
-              f"  %v = load float, {pointer} %p, align 4, !dbg !7\n")
-    bare = f"  store volatile float %v, {pointer} %p, align 4, !dbg !8\n"
-    own = f"  %l = alloca [8 x float]\n  %e = getelementptr inbounds [8 x float], {pointer} %l, i64 0, i64 %i\n" + \
-        f"  store float 1.0, {pointer} %e\n"
-    copy = f"  call void @llvm.memcpy.p0.p0.i64({byte} %a, {byte} %a, i64 8, i1 false)\n"
-
-    def of(body, attributes="sanitize_thread"):
-        return unhooked(f"define void @f({pointer} %p) #0 {{\n{body}}}\nattributes #0 = {{ nounwind {attributes} }}\n", tmp_path)
-
-    assert of(hooked + own) == "hooked 1, own 1, place 0, constant 0, host 0, without 0"
-    assert of(hooked + bare) == "hooked 1, own 0, place 0, constant 0, host 0, without 1 in f"
-    assert of(hooked + "2:\n  %w = load float, " + f"{pointer} %p\n").endswith("without 1 in f"), "a hook counts in its block"
-    assert of(hooked + f"  %w = load float, {pointer} %p\n").endswith("without 1 in f"), "a hook counts once"
-    assert of(hooked + copy).endswith("without 1 in f")
-    assert of(hooked, "uwtable") == "hooked 0, own 0, place 0, constant 0, host 0, without 1 in f"
-
-
 def test_a_stripped_program_names_places(tmp_path):
     built = [path for name in ("reductio_tests", "reductio_unsanitized_tests") if (path := PROGRAM.with_name(name)).exists()]
     if not built or not shutil.which("strip"):
