@@ -51,10 +51,10 @@ struct CcclRelease {
   ByType<CubLinesFunction> by_offsets{}, by_fixed_size{};  ///< from 3.2 on
 };
 
-/// Registers GROUP/segmented, and where there are such calls GROUP/segmented-fixed.
-void register_segmented(const std::string& group, const std::string& title, const std::string& cites,
-                        const ByType<CubLinesFunction>& by_offsets, const ByType<CubLinesFunction>& by_fixed_size,
-                        bool is_base);
+/// Registers a variant by offsets and, where there are such calls, one by a fixed size.
+void register_segmented(const std::string& id, const std::string& fixed_id, const std::string& title,
+                        const std::string& cites, const ByType<CubLinesFunction>& by_offsets,
+                        const ByType<CubLinesFunction>& by_fixed_size, bool is_base);
 
 /// Registers its variants.
 struct RegisterCcclRelease {

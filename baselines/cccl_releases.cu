@@ -193,8 +193,9 @@ RegisterCcclRelease::RegisterCcclRelease(const CcclRelease& r) {
                r.version >= 200400 ? "cub::DeviceReduce::TransformReduce" : "cub::DeviceReduce::Sum of an iterator",
                Operation::sum_of_squares, {{"run_to_run", r.transform_reduce}});
   register_thrust(r);
+  const std::string group = "cub@" + std::string(r.name);
   if (r.by_offsets[ElementType::f32])
-    register_segmented("cub@" + std::string(r.name) + "/", "CUB " + std::string(r.name) + " ",
+    register_segmented(group + "/segmented", group + "/segmented-fixed", "CUB " + std::string(r.name) + " ",
                        cites(r, ""), r.by_offsets, r.by_fixed_size, false);
 }
 

@@ -37,12 +37,12 @@ struct ByFixedSize {
 
 }  // namespace
 
-void register_segmented(const std::string& group, const std::string& title, const std::string& cites,
-                        const ByType<CubLinesFunction>& by_offsets, const ByType<CubLinesFunction>& by_fixed_size,
-                        bool is_base) {
-  const auto describe = [&](const std::string& name, const std::string& how, std::vector<Operation> operations) {
+void register_segmented(const std::string& id, const std::string& fixed_id, const std::string& title,
+                        const std::string& cites, const ByType<CubLinesFunction>& by_offsets,
+                        const ByType<CubLinesFunction>& by_fixed_size, bool is_base) {
+  const auto describe = [&](const std::string& own_id, const std::string& how, std::vector<Operation> operations) {
     return Variant{
-        .id = group + name,
+        .id = own_id,
         .title = title + how,
         .cites = "cub::DeviceSegmentedReduce::Sum" + cites,
         .kind = VariantKind::library,
@@ -76,11 +76,11 @@ void register_segmented(const std::string& group, const std::string& title, cons
     };
   };
   const bool has_fixed = by_fixed_size[ElementType::f32] != nullptr;
-  Variant by_any = describe("segmented", "segments", {Operation::segment_sums, Operation::row_sums});
+  Variant by_any = describe(id, "segments", {Operation::segment_sums, Operation::row_sums});
   if (is_base && has_fixed) by_any.base_of = {Operation::segment_sums};
   const device::Register registered(std::move(by_any), prepare(by_offsets));
   if (!has_fixed) return;
-  Variant fixed = describe("segmented-fixed", "segments of one size", {Operation::row_sums});
+  Variant fixed = describe(fixed_id, "segments of one size", {Operation::row_sums});
   fixed.declines = [](const Problem& p, const Settings&) -> std::string {
     if (p.pitch() != p.columns()) return "CUB's segments of one size lie one behind the other, without a pitch";
     return p.columns() > 0x7fffffff ? "CUB counts the elements of a segment by an int" : "";
@@ -90,7 +90,8 @@ void register_segmented(const std::string& group, const std::string& title, cons
 
 namespace {
 const bool registered = [] {
-  register_segmented("cub/", "CUB ", cccl_version(), by_type<ByOffsets>(), by_type<ByFixedSize>(), true);
+  register_segmented("cub/segmented", "cub/segmented-fixed", "CUB ", cccl_version(), by_type<ByOffsets>(),
+                     by_type<ByFixedSize>(), true);
   return true;
 }();
 }  // namespace
