@@ -59,10 +59,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                      .cache_states = {CacheState::cold_dirty, CacheState::warm},
                      .settings = [&](const Variant& v) { return launches(v, selection); },
                      .has =
-                         [](const Point& p) {
-                           return makes_sense(p) && (p.timing_mode == TimingMode::graph) ==
-                                                        (p.cache_state == CacheState::warm);
-                         }},
+                         [](const Point& p) { return makes_sense(p) && is_cold_or_in_a_warm_graph(p); }},
                     selection, device);
 }
 

@@ -47,11 +47,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                                 .modes = {TimingMode::device, TimingMode::graph},
                                 .cache_states = {CacheState::cold_dirty, CacheState::warm},
                                 .settings = [&](const Variant& v) { return of_sums(v, selection); },
-                                .has =
-                                    [](const Point& q) {
-                                      const bool warm = q.cache_state == CacheState::warm;
-                                      return (q.timing_mode == TimingMode::graph) == warm;
-                                    }},
+                                .has = is_cold_or_in_a_warm_graph},
                                selection, device)) {
       if (!has_dataset(part.dataset, p.problem.type)) continue;  // of types that the user has selected
       p.dataset = part.dataset;

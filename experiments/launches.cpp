@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/call.h"
+#include "measure/plan/point.h"
 
 namespace reductio {
 
@@ -68,6 +69,10 @@ std::vector<std::size_t> sizes_on(DeviceKind device, std::vector<std::size_t> si
 
 bool leaves_out(const Selection& selection, DeviceKind device) {
   return !selection.full && selection.sizes.empty() && device != DeviceKind::sim;
+}
+
+bool is_cold_or_in_a_warm_graph(const Point& p) {
+  return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm);
 }
 
 std::vector<std::string> whole_blocks() { return {"32", "64", "128", "256", "512", "1024"}; }

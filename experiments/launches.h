@@ -54,6 +54,10 @@ std::vector<std::size_t> sizes_on(DeviceKind, std::vector<std::size_t> sizes);
 /// it, and not on the simulated device, where all sizes are small.
 bool leaves_out(const Selection&, DeviceKind);
 
+/// Whether a point is in a graph with L2 warm, or timed otherwise with L2 cold, for Axes::has: between a graph's calls
+/// nothing can empty L2.
+bool is_cold_or_in_a_warm_graph(const Point&);
+
 /// "32", "64", ..., "1024": the sizes of a block that documents try, from one warp to the largest.
 std::vector<std::string> whole_blocks();
 

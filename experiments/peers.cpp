@@ -25,9 +25,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                      .modes = {TimingMode::device, TimingMode::replay, TimingMode::graph, TimingMode::end_to_end},
                      .cache_states = {CacheState::cold_dirty, CacheState::warm},
                      .settings = [&](const Variant& v) { return settings(v, selection); },
-                     .has = [](const Point& p) {  // between a graph's calls nothing can empty the cache
-                       return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm);
-                     }},
+                     .has = is_cold_or_in_a_warm_graph},
                     selection, device);
 }
 

@@ -87,9 +87,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                               .modes = {TimingMode::device, TimingMode::graph},
                               .cache_states = {CacheState::cold_dirty, CacheState::warm},
                               .settings = two,
-                              .has = [](const Point& p) {
-                                return (p.timing_mode == TimingMode::graph) == (p.cache_state == CacheState::warm);
-                              }},
+                              .has = is_cold_or_in_a_warm_graph},
                      .dataset = magnitude});
   const auto matters = [](const Point& p) {
     return p.problem.bytes() > std::size_t{256} << 20 && p.problem.type != ElementType::i32;

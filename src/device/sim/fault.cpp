@@ -1,5 +1,6 @@
 #include "device/sim/fault.h"
 
+#include <cstdio>
 #include <utility>
 
 #include "device/sim/place.h"
@@ -26,18 +27,14 @@ std::string_view name(FaultKind k) {
   return "fault";
 }
 
-namespace {
-
-std::string name_in(const Index& size, std::size_t number) {
-  if (is_flat(size)) return std::to_string(number);
+PlainName::PlainName(const Index& size, std::size_t number) {
   const Index i = place_in(size, number);
-  return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
+  if (is_flat(size)) std::snprintf(text, sizeof text, "%zu", number);
+  else std::snprintf(text, sizeof text, "(%u,%u,%u)", i.x, i.y, i.z);
 }
 
-}  // namespace
-
-std::string thread_name(unsigned thread) { return name_in(blockDim, thread); }
-std::string block_name(std::size_t block) { return name_in(gridDim, block); }
+std::string thread_name(unsigned thread) { return PlainName(blockDim, thread).text; }
+std::string block_name(std::size_t block) { return PlainName(gridDim, block).text; }
 
 std::string ranges(const std::vector<unsigned>& ascending) {
   std::string text;

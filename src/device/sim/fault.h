@@ -10,6 +10,8 @@
 
 namespace reductio::sim {
 
+struct Index;
+
 enum class FaultKind {
   launch,              ///< a launch that CUDA would refuse
   out_of_bounds,       ///< outside a view, an allocation or the block's shared memory
@@ -53,6 +55,11 @@ struct NoHostMemory : NoMemory {
 /// "7", or "(3,1,0)" where the launch's blocks, or its grid, have y or z.
 std::string thread_name(unsigned thread);
 std::string block_name(std::size_t block);
+/// The same of number n in a block or a grid of a size, where nobody may allocate.
+struct PlainName {
+  PlainName(const Index& size, std::size_t number);
+  char text[64];
+};
 /// "0-31, 40, 48-63".
 std::string ranges(const std::vector<unsigned>& ascending);
 

@@ -316,18 +316,6 @@ void begin_program(ProgramEvents events) {
 
 namespace {
 
-/// As thread_name() and block_name().
-struct PlainName {
-  char text[64];
-  PlainName(const Index& size, std::size_t number) {
-    const Index i = place_in(size, number);
-    if (is_flat(size))
-      std::snprintf(text, sizeof text, "%zu", number);
-    else
-      std::snprintf(text, sizeof text, "(%u,%u,%u)", i.x, i.y, i.z);
-  }
-};
-
 /// As to_string(Site), behind `before`; empty if it is not known.
 struct PlainPlace {
   char text[1024] = "";
