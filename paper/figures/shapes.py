@@ -20,7 +20,7 @@ WORDS = ("below 1 %", "1 to 3", "3 to 10", "10 to 30", "30 to 50", "50 to 70", "
 # From dark to light, so that print without colour shows it, too.
 COLORS = ("#1A0B3B", "#3B1C6B", "#6B2480", "#9C2E7F", "#CC3F71", "#EE605E", "#FA8D62", "#FDBB84", "#FCF3C6")
 NO_TIME = "#D8D8D8"
-PER_LINE = 5
+PER_LINE = 4
 LEFT, RIGHT, GAP, CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.4, 0.06, 0.12, 0.125, 0.16, 0.17, 0.22, 0.7, 0.42, 0.42
 
 
@@ -125,5 +125,5 @@ def draw(results: rs.Results, element_type: str = "f32"):
                 f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements. Colour: share of the speed of a kernel "
                 "that only reads and writes as much.")
     replayed = " Calls from Python: kernels alone." if (table["timing_mode"] == "replay").any() else ""
-    style.foot(figure, f"Dots: the fastest. White: not asked. No time: refused, or over the experiment's limit.{replayed}")
+    style.foot(figure, f"Dots: the fastest. White: not asked. No time: refused, over the experiment's limit, or impossible.{replayed}")
     return figure
