@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/dataset.h"
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
