@@ -290,7 +290,7 @@ def shapes_to_call(results: rs.Results) -> str:
     for operation, (what, _) in shapes.SECTIONS.items():
         for line, calls in table[table["operation"] == operation].groupby("line"):
             best = calls.loc[calls["time_median_s"].idxmin()]
-            libraries = calls[~calls["variant"].str.startswith("modern/")]
+            libraries = calls[~calls["variant"].str.match("(modern|tuned)/")]
             name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
             cells = [f"`{best['variant']}`", microseconds(best["time_median_s"]), f"{100 * best['share_of_read_ceiling']:.0f} %"]
             if libraries.empty:
