@@ -76,6 +76,8 @@ def test_an_access_without_a_hook_would_be_counted(tmp_path, pointer):
     bare = f"  store volatile float %v, {pointer} %p, align 4, !dbg !8\n"
     own = (f"  %l = alloca [8 x float]\n  %e = getelementptr inbounds [8 x float], {pointer} %l, i64 0, i64 %i\n"
            f"  store float 1.0, {pointer} %e, align 4\n")
+    place = (f"  call void @__tsan_read4({byte} @__llvm_gcov_threadIdx)\n"
+             f"  %t = load float, {pointer} @__llvm_gcov_threadIdx, align 4\n")
     odd = f"  %o = load i24, {pointer.replace('float', 'i24')} %p, align 4\n"
     copy = f"  call void @llvm.memcpy.p0.p0.i64({byte} %a, {byte} %a, i64 8, i1 false)\n"
 
@@ -87,7 +89,7 @@ def test_an_access_without_a_hook_would_be_counted(tmp_path, pointer):
                        capture_output=True)
         return (tmp_path / "counts").read_text().rstrip("\0")
 
-    assert of(hooked + own + odd) == "hooked 2, own 1, place 0, constant 0, host 0, without 0"
+    assert of(hooked + own + odd + place) == "hooked 2, own 1, place 1, constant 0, host 0, without 0"
     assert of(hooked + bare) == "hooked 1, own 0, place 0, constant 0, host 0, without 1 in f"
     assert of(hooked + f"  %w = load float, {pointer} %p, align 4\n").endswith("without 1 in f"), "a hook counts once"
     assert of(hooked + copy).endswith("without 1 in f")
