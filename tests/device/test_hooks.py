@@ -74,7 +74,8 @@ def test_an_access_without_a_hook_would_be_counted(tmp_path, pointer):
     byte = "i8*" if pointer != "ptr" else "ptr"
     hooked = f"  call void @__tsan_read4({byte} %a), !dbg !7\n  %v = load float, {pointer} %p, align 4, !dbg !7\n"
     bare = f"  store volatile float %v, {pointer} %p, align 4, !dbg !8\n"
-    own = (f"  %l = alloca [8 x float]\n  %e = getelementptr inbounds [8 x float], {pointer} %l, i64 0, i64 %i\n"
+    struct = '%"(anonymous namespace)::S"'
+    own = (f"  %l = alloca {struct}\n  %e = getelementptr {struct}, {pointer.replace('float', struct)} %l, i64 0, i64 %i\n"
            f"  store float 1.0, {pointer} %e, align 4\n")
     place = (f"  call void @__tsan_read4({byte} @__llvm_gcov_threadIdx)\n"
              f"  %t = load float, {pointer} @__llvm_gcov_threadIdx, align 4\n")

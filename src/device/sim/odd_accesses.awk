@@ -99,9 +99,9 @@ FNR == NR {
 in_hooked && / call void @__tsan_read[0-9]+\([^@]*@__llvm_gcov_/ { next }
 
 in_function && /^  %[^ ]+ = (bitcast|getelementptr) / {
-  if (match($0, /(\*|ptr) [%@]("[^"]*"|[^ ,)]+)/)) {
+  if (match($0, /(\*|[ (]ptr) [%@]("[^"]*"|[^ ,)]+)/)) {
     part_of[$1] = substr($0, RSTART, RLENGTH)
-    sub(/^[^ ]* /, "", part_of[$1])
+    sub(/^[ (]?(ptr|[*]) /, "", part_of[$1])
   }
 }
 in_function && /^  %[^ ]+ = alloca / { of_kind[$1] = "own" }
