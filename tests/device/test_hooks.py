@@ -64,7 +64,7 @@ def test_no_access_of_a_built_in_kernel_lacks_a_hook():
         pytest.skip("no program, or no readelf")
     read = subprocess.run(["readelf", "-p", "reductio_unhooked", PROGRAM], capture_output=True, text=True, check=True).stdout
     objects = re.findall(r"(hooked (\d+), .*)", read)
-    assert sum(int(hooked) for _, hooked in objects) > 50_000
+    assert sum(int(hooked) for _, hooked in objects) > 10_000
     assert [counts for counts, _ in objects if not counts.endswith(" without 0")] == []
 
 
