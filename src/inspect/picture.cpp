@@ -65,7 +65,8 @@ class Svg {
                         escaped(what));
   }
   void line(double x1, double y1, double x2, double y2, const char* style) {
-    out_ += fmt::format("<path class=\"{}\" d=\"M{} {}L{} {}\"/>\n", style, number(x1), number(y1), number(x2), number(y2));
+    out_ +=
+        fmt::format("<path class=\"{}\" d=\"M{} {}L{} {}\"/>\n", style, number(x1), number(y1), number(x2), number(y2));
   }
   void box(double x, double y, double w, const std::string& style) {
     out_ += fmt::format("<path class=\"{0}\" d=\"M{1} {2}h{3}v{4}h-{3}z\"/>", style, number(x), number(y), number(w),
@@ -93,8 +94,8 @@ class Svg {
       for (const Plain& c : all) {
         if (c.step % 8 != step) continue;
         path += fmt::format("M{0} {1}h{2}v{3}h-{2}z", number(c.x), number(c.y), number(w), number(cell_height));
-        labels += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(c.x + w / 2),
-                              number(c.y + cell_height - 3), escaped(c.label));
+        labels += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(c.x + w / 2), number(c.y + cell_height - 3),
+                              escaped(c.label));
       }
       if (!path.empty())
         out_ += fmt::format("<path class=\"c{}\" d=\"{}\"/><g{}>{}</g>\n", step, path,
@@ -130,7 +131,8 @@ class Svg {
     std::string out =
         ".k text{text-anchor:middle}.w{fill:#fff}.k path{stroke:#555;stroke-width:.4}.c{fill:#fff}"
         ".a,.d,.b,.s,.o,.l{fill:none;stroke:#444;stroke-width:.6}.a,.d{marker-end:url(#head)}.d{stroke-dasharray:3 1.5}"
-        ".b,.s{stroke:#b00;stroke-width:1.2}.s{stroke-width:.8;stroke-dasharray:2 1.5}.k .o,.l{stroke:#000;stroke-width:1}"
+        ".b,.s{stroke:#b00;stroke-width:1.2}.s{stroke-width:.8;stroke-dasharray:2 1.5}.k "
+        ".o,.l{stroke:#000;stroke-width:1}"
         ".h{fill:#333;stroke:#fff;stroke-width:2;paint-order:stroke}.e{fill:#b00}";
     for (unsigned i = 0; i < 8; ++i) out += fmt::format(".c{}{{fill:{}}}", i, colours_of(i).fill);
     return out + ".k .r{stroke:#000;stroke-width:1.8}.k .x{stroke:#b00;stroke-width:1.8}";

@@ -152,8 +152,7 @@ class TreeTracer::Implementation final : public sim::Follower {
       for (const std::size_t node : brought)
         if (node) has.push_back(node - 1);
       const std::uint64_t set = decoded(warp.lanes[std::countr_zero(mask)].result);
-      const std::size_t sum =
-          set ? make(b.index, first, set, Node::Place::register_, 0, to_string(site), false) : none;
+      const std::size_t sum = set ? make(b.index, first, set, Node::Place::register_, 0, to_string(site), false) : none;
       for (std::uint32_t m = mask; m; m &= m - 1) {
         auto& lane = threads_[{b.index, w * sim::warp_size + std::countr_zero(m)}];
         lane.clear();
@@ -321,8 +320,7 @@ class TreeTracer::Implementation final : public sim::Follower {
       return;
     }
     const std::uint64_t set = decoded(sim::peek(reinterpret_cast<const void*>(at), size_));
-    if (const std::size_t* const node = latest(at); node && nodes_[*node].elements == set)
-      has.push_back(*node);
+    if (const std::size_t* const node = latest(at); node && nodes_[*node].elements == set) has.push_back(*node);
   }
 
   /// Blocks of a cluster read each other's shared memory.
@@ -409,7 +407,7 @@ class TreeTracer::Implementation final : public sim::Follower {
   std::vector<BarrierLine> barriers_;
   std::size_t rows_ = 0, launch_floor_ = 0;
   std::map<Thread, std::vector<std::size_t>> threads_;  ///< what each has taken up since its last node
-  std::map<std::uintptr_t, std::size_t> shared_, global_;  ///< by address
+  std::map<std::uintptr_t, std::size_t> shared_, global_;                   ///< by address
   std::map<std::pair<std::size_t, int>, std::size_t> floors_, block_rows_;  ///< by block, and warp or -1
   Pending pending_;
   FaultMark last_;

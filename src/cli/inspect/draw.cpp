@@ -66,7 +66,8 @@ int run(DrawOptions& options) {
     s = subject_of(options.subject, inspect::tree_type);
   }
   const std::size_t most = inspect::most_decoded(s.problem.type, s.problem.operation);
-  const std::size_t every = parse_whole("--every", options.every, "a whole number from 1 to 2^20", std::size_t{1} << 20);
+  const std::size_t every =
+      parse_whole("--every", options.every, "a whole number from 1 to 2^20", std::size_t{1} << 20);
   if (every == 0) throw UsageError("--every 0 leaves no element; give a whole number from 1 on");
   if (options.subject.n.empty()) s.problem.n = most;
   const std::size_t cells = s.problem.n;
@@ -81,8 +82,8 @@ int run(DrawOptions& options) {
   inspect::Picture picture;
   picture.title = s.variant->id;
   std::vector<std::string> facts{fmt::format("{} of {} elements of {}",
-                                             s.problem.operation == Operation::sum ? "Sum" : "Sum of squares",
-                                             cells, name(s.problem.type))};
+                                             s.problem.operation == Operation::sum ? "Sum" : "Sum of squares", cells,
+                                             name(s.problem.type))};
   if (every > 1) facts.push_back(fmt::format("one in {} of {}, the others zero", every, cells * every));
   for (const auto& [key, value] : s.settings) facts.push_back(key + "=" + value);
   picture.subtitle = join(facts, ", ");
@@ -136,11 +137,14 @@ Command add_draw(CLI::App& app) {
       app.add_subcommand("draw", "Draw which values a kernel adds, where and by which thread, without a GPU");
   options->subject.add(*sub, "");
   sub->add_option("--out,-o", options->out, "The picture goes to FILE; without it, to stdout")->type_name("FILE");
-  sub->add_option("--every", options->every,
-                  "The N elements are one in K of the input; the others are zero. For blocks that N elements do not fill")
+  sub->add_option(
+         "--every", options->every,
+         "The N elements are one in K of the input; the others are zero. For blocks that N elements do not fill")
       ->type_name("K");
-  sub->add_flag("--steps", options->steps, "A picture for each step, FILE-1.svg and so on, and FILE.html to step through; of another FILE the page "
-                "alone");
+  sub->add_flag(
+      "--steps", options->steps,
+      "A picture for each step, FILE-1.svg and so on, and FILE.html to step through; of another FILE the page "
+      "alone");
   return {sub, [options] { return run(*options); }};
 }
 
