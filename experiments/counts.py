@@ -41,11 +41,11 @@ COUNTERS = {
     "global store requests": ("global store", "requests", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
     "global store sectors": ("global store", "sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"),
     "global atomics": ("global atomic", "threads", None),
-    "shared load requests": ("shared load", "requests", "smsp__sass_inst_executed_op_shared_ld.sum"),
+    "shared load requests": ("shared load", "requests", "smsp__inst_executed_op_shared_ld.sum"),
     "shared load wavefronts": ("shared load", "wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"),
     "shared load conflicts": ("shared load", "conflicts",
                               "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
-    "shared store requests": ("shared store", "requests", "smsp__sass_inst_executed_op_shared_st.sum"),
+    "shared store requests": ("shared store", "requests", "smsp__inst_executed_op_shared_st.sum"),
     "shared store wavefronts": ("shared store", "wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"),
     "shared store conflicts": ("shared store", "conflicts",
                                "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"),
@@ -59,10 +59,12 @@ SKIPPED = 77
 
 
 def profiled_log(ncu: str, reductio: str, gpu: str, folder: Path) -> str:
-    """What ncu and the program print, of all calls in one process."""
+    """What ncu and the program print, of all calls in one process. Metrics that this ncu lacks are left out."""
     log = folder / "counts.log"
+    known = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, errors="replace").stdout.split()
+    metrics = [metric for metric in METRICS if metric.removesuffix(".sum") in known] or METRICS
     command = [ncu, "--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw", "--print-units",
-               "base", "--metrics", ",".join(METRICS), "--log-file", str(log),
+               "base", "--metrics", ",".join(metrics), "--log-file", str(log),
                reductio, "run", "comparison", "--variants", f"^({'|'.join(GROUPS)})/", "--types", ",".join(TYPES),
                "--sizes", ",".join(SIZES), "--profile", *(["--gpu", gpu] if gpu else [])]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -81,7 +83,7 @@ def calls_in(log: str) -> list[tuple[str, ...]]:
 def kernels_in(log: str) -> list[dict[str, float]]:
     """Without the harness's own, around each call."""
     header, _units, *rows = csv_part(log)
-    return [{metric: float(number(row[header.index(metric)])) for metric in METRICS} for row in rows
+    return [{metric: float(number(row[header.index(metric)])) for metric in METRICS if metric in header} for row in rows
             if len(row) == len(header) and "store_word" not in row[header.index("Kernel Name")]]
 
 
@@ -130,7 +132,7 @@ def rows_beside_ncu(log: str, reductio: str, like: str):
         if not is_new:
             continue
         for counter, (_, _, metric) in COUNTERS.items():
-            if metric:
+            if metric and all(metric in kernel for kernel in profiled):
                 yield dict(zip(COLUMNS, (*call, counter, simulated(here, counter), int(sum(k[metric] for k in profiled))),
                                strict=True))
     if left := len(list(kernels)):

@@ -223,6 +223,19 @@ def test_counts_of_all_variants_are_those_that_are_committed(tmp_path):
     assert {"levels/naive", "modern/shuffle", "tuned/sum", "exact/sum"} < {row["variant"] for row in committed}
 
 
+def test_counts_of_ncu_stand_beside_those_of_the_same_call(monkeypatch):
+    """And none of a metric that this ncu lacks, or of the harness's own kernel."""
+    monkeypatch.syspath_prepend(SOURCE / "experiments")
+    import counts
+    metrics = [counts.COUNTERS[name][2] for name in ("global load requests", "global load sectors")]
+    log = "\n".join(['"ID","Kernel Name","' + '","'.join(metrics) + '"', '"","","",""', '"0","store_word","7","7"',
+                     '"1","naive","512","2,049"', "==PROF== done",
+                     "reductio: note: levels/naive block=256;finish=atomic;test=bits sum f32 n=16384 profiled"])
+    rows = list(counts.rows_beside_ncu(log, str(BIN), "nvidia-h200"))
+    assert [(row["counter"], row["simulated"], row["profiled"]) for row in rows] == [
+        ("global load requests", 512, 512), ("global load sectors", 2048, 2049)]
+
+
 @pytest.mark.parametrize("words, chain", [
     (["levels/divergence-free", "--n", "256"], 8),  # 8 levels, and an atomic to a zero
     (["squares/chunked", "--n", "4096", "--types", "f32", "--set", "block=32,finish=host"], 127 + 31),  # a thread's, and the host's
