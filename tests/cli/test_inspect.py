@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -189,6 +190,16 @@ def test_a_read_past_the_end_and_a_missing_fence_are_drawn_and_verify_names_the_
     assert what in run(*drawn.split(), "-o", str(tmp_path / "again.svg"), fails=2).err
 
 
+def test_a_full_disk_is_one_line(tmp_path):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    for more in ([], ["--steps"]):
+        done = subprocess.run([BIN, "draw", "levels/naive", "-o", "x.svg", *more], cwd=tmp_path, capture_output=True,
+                              text=True, preexec_fn=limited)
+        assert done.returncode == 1 and re.fullmatch(r"reductio: cannot write x\S*: File too large\n", done.stderr)
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_a_program_is_no_plugin(tmp_path):
     source = tmp_path / "program.cu"
     source.write_text("__global__ void k() {}\nint main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); }\n")
@@ -238,7 +249,7 @@ def test_counts_of_ncu_stand_beside_those_of_the_same_call(monkeypatch):
 
 @pytest.mark.parametrize("words, chain", [
     (["levels/divergence-free", "--n", "256"], 8),  # 8 levels, and an atomic to a zero
-    (["squares/chunked", "--n", "4096", "--types", "f32", "--set", "block=32,finish=host"], 127 + 31),  # a thread's, and the host's
+    (["squares/chunked", "--n", "4096", "--types", "f32", "--set", "block=32,finish=host"], 127 + 31),  # thread and host
     (["compensated/in-double", "--n", "4096"], 1),
     (["unroll/neighbored", "--n", "1024", "--types", "i32"], None),
 ])

@@ -42,6 +42,11 @@ std::string small_settings(const Variant& v, const std::string& given) {
   return out;
 }
 
+void write_picture(const std::filesystem::path& file, const std::string& text) {
+  const std::string why = why_not([&] { write_whole_file(file, text); });
+  if (!why.empty()) throw OutputError(why.substr(0, why.find("; rows so far")));  // a picture has no rows
+}
+
 /// Of x.svg: x-1.svg and so on, and x.html to step through. Else the page alone.
 void write_steps(const inspect::Picture& picture, const std::string& out) {
   std::filesystem::path page = out;
@@ -51,11 +56,11 @@ void write_steps(const inspect::Picture& picture, const std::string& out) {
     for (std::size_t step = 1; step <= steps; ++step) {
       std::filesystem::path file = page;
       file.replace_filename(fmt::format("{}-{:0{}}.svg", page.stem().string(), step, std::to_string(steps).size()));
-      write_whole_file(file, inspect::draw_svg(picture, step));
+      write_picture(file, inspect::draw_svg(picture, step));
     }
     page.replace_extension(".html");
   }
-  write_whole_file(page, inspect::draw_page(picture));
+  write_picture(page, inspect::draw_page(picture));
 }
 
 int run(DrawOptions& options) {
@@ -124,7 +129,7 @@ int run(DrawOptions& options) {
   else if (options.out.empty())
     fmt::print("{}", inspect::draw_svg(picture));
   else
-    write_whole_file(options.out, inspect::draw_svg(picture));
+    write_picture(options.out, inspect::draw_svg(picture));
   if (!picture.note.empty()) print_message(picture.note);
   return picture.note.empty() ? exit_ok : exit_wrong;
 }
