@@ -1,0 +1,120 @@
+// tuned/rows.h and segments.h by themselves: what a row's bits follow from, and rows that blocks share.
+
+#include "tuned/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/narrow_float.h"
+#include "tests/device/sim/support.h"
+#include "tests/sanitized.h"
+#include "tuned/segments.h"
+
+namespace reductio::sim_tests {
+namespace {
+
+class SimRows : public InEachOrder {};
+INSTANTIATE_TEST_SUITE_P(Orders, SimRows, testing::ValuesIn(all_orders), order_name);
+
+constexpr tuned::Gpu two_sms_for_rows{2, 2048}, five_sms_for_rows{5, 2048};
+
+Buffer<std::uint64_t> workspace_for_rows() { return zeros<std::uint64_t>(tuned::rows_workspace_words(five_sms_for_rows)); }
+
+template <class Acc>
+bool same_bits_of_rows(const Acc& a, const Acc& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+/// Its bits alone, beside others, at odd addresses, with a pitch, by other blocks, and as a segment.
+template <class In, class Acc, class Value>
+void a_row_has_its_own_bits(const Value& value) {
+  const Buffer<std::uint64_t> workspace = workspace_for_rows();
+  std::mt19937 random(7);
+  constexpr std::size_t in_vector = 16 / sizeof(In);
+  // Around each of the trees; behind 512 vectors a row is a block's, behind 4,096 it has tiles.
+  const std::vector<std::size_t> vectors{1, 2, 9, 130, 520, 1100, 2100, 9000, 3, 5, 17, 33, 65, 513, 1025};
+  for (const std::size_t length : few_if_sanitized(8, vectors)) {
+    const std::size_t n = length * in_vector - length % 3 % in_vector, rows = 3, pitch = n + 5;
+    SCOPED_TRACE(n);
+    std::vector<In> row(n), matrix(rows * n), padded(rows * pitch), shifted(1 + rows * n);
+    for (In& x : row) x = value(random);
+    for (In& x : matrix) x = value(random);
+    for (In& x : padded) x = value(random);
+    std::copy(row.begin(), row.end(), matrix.begin() + static_cast<std::ptrdiff_t>(n));
+    std::copy(row.begin(), row.end(), padded.begin() + static_cast<std::ptrdiff_t>(pitch));
+    std::copy(matrix.begin(), matrix.end(), shifted.begin() + 1);
+    const Buffer<Acc> out(rows);
+    const auto first = [&](std::size_t which) { return on_host(out)[which]; };
+    const auto alone_in = on_device(row), in = on_device(matrix), padded_in = on_device(padded), odd = on_device(shifted);
+    tuned::sum_rows(alone_in.ptr(), 1, n, n, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
+    const Acc alone = first(0);
+    tuned::sum_rows(in.ptr(), rows, n, n, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
+    EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "beside others: " << first(1) << ", not " << alone;
+    tuned::sum_rows(in.ptr(), rows, n, n, out.ptr(), workspace.ptr(), five_sms_for_rows, nullptr);
+    EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "by more blocks";
+    tuned::sum_rows(odd.ptr() + 1, rows, n, n, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
+    EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "one element further: " << first(1) << ", not " << alone;
+    tuned::sum_rows(padded_in.ptr(), rows, n, pitch, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
+    EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "with a pitch: " << first(1) << ", not " << alone;
+    const auto of = [](std::size_t i) { return static_cast<std::int64_t>(i); };
+    const auto offsets = on_device(std::vector<std::int64_t>{0, of(n), of(2 * n), of(3 * n)});
+    tuned::sum_segments(static_cast<const In*>(in.ptr()), static_cast<const std::int64_t*>(offsets.ptr()), rows, out.ptr(),
+                        workspace.ptr(), five_sms_for_rows, nullptr);
+    EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "as a segment: " << first(1) << ", not " << alone;
+  }
+  const std::vector<std::uint64_t> left = on_host(workspace);
+  EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
+}
+
+TEST_P(SimRows, ARowsBitsAreItsOwn) {
+  std::normal_distribution<double> normal;
+  a_row_has_its_own_bits<float, float>([&](std::mt19937& r) { return static_cast<float>(normal(r)); });
+  a_row_has_its_own_bits<double, double>([&](std::mt19937& r) { return normal(r); });
+  a_row_has_its_own_bits<BF16, float>([&](std::mt19937& r) { return BF16(static_cast<float>(normal(r))); });
+}
+
+/// Tiles whose sums lie in far bands, in rows that blocks share and in rows that are one block's.
+template <class T>
+void rows_of_any_magnitude() {
+  using L = std::numeric_limits<T>;
+  constexpr int of_tile = 512 * 4 * 2 * 16 / int{sizeof(T)}, tiles = 4, rows = 5, n = tiles * of_tile;
+  constexpr int small = L::min_exponent + 20, large = L::max_exponent - 20;
+  std::vector<T> values(rows * n);
+  const auto fill = [&](int row, int tile, T value) {
+    std::fill_n(values.begin() + (row * n + tile * of_tile), of_tile, value);
+  };
+  for (int tile = 0; tile < tiles; ++tile) {
+    fill(0, tile, std::ldexp(T(1), small));
+    fill(1, tile, std::ldexp(T(-1), large - 16));
+    fill(2, tile, tile == 2 ? std::ldexp(T(1), large - 16) : std::ldexp(T(1), small));
+    fill(3, tile, 1);
+    fill(4, tile, tile == 1 ? L::infinity() : tile == 3 ? -L::infinity() : T(1));
+  }
+  values[3 * n + of_tile] = L::infinity();
+  const std::vector<T> want{std::ldexp(T(n), small), -std::ldexp(T(n), large - 16), std::ldexp(T(of_tile), large - 16),
+                            L::infinity(), L::quiet_NaN()};
+  const auto in = on_device(values);
+  const Buffer<T> out(rows);
+  const Buffer<std::uint64_t> workspace = workspace_for_rows();
+  for (const tuned::Gpu& gpu : {two_sms_for_rows, five_sms_for_rows, tuned::Gpu{1, 512}}) {
+    tuned::sum_rows(in.ptr(), rows, n, n, out.ptr(), workspace.ptr(), gpu, nullptr);
+    const std::vector<T> got = on_host(out);
+    for (int row = 0; row < rows; ++row)
+      EXPECT_TRUE(std::isnan(want[row]) ? std::isnan(got[row]) : got[row] == want[row]) << row << ": " << got[row];
+    const std::vector<std::uint64_t> left = on_host(workspace);
+    EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));
+  }
+}
+TEST_P(SimRows, TilesMayLieFarFromOne) {
+  rows_of_any_magnitude<float>();
+  if (!sanitized) rows_of_any_magnitude<double>();
+}
+
+}  // namespace
+}  // namespace reductio::sim_tests
