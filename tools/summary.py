@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src")]
+sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src"), str(ROOT / "tools")]
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
@@ -26,6 +26,7 @@ import figures.peers  # noqa: E402
 import figures.shapes as shapes  # noqa: E402
 import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
+import gallery  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
 from text.tuned import lines as goals  # noqa: E402
@@ -292,7 +293,7 @@ def shapes_to_call(results: rs.Results) -> str:
     for operation, (what, _) in shapes.SECTIONS.items():
         for line, calls in table[table["operation"] == operation].groupby("line"):
             best = calls.loc[calls["time_median_s"].idxmin()]
-            libraries = calls[~calls["variant"].str.startswith("modern/")]
+            libraries = calls[~calls["variant"].str.match("(modern|tuned)/")]
             name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
             cells = [f"`{best['variant']}`", microseconds(best["time_median_s"]), f"{100 * best['share_of_read_ceiling']:.0f} %"]
             if libraries.empty:
@@ -315,6 +316,7 @@ TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", 
           ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/exact.md", "magnitudes", magnitudes),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
           ("docs/rows.md", "shapes", shapes_to_call),
+          ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
           ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu))
 
 

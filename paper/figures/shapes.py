@@ -14,7 +14,7 @@ from report import style
 # What is summed, and in which column stands how many elements one output has.
 SECTIONS = {"row_sums": ("rows", "shape_columns"), "column_sums": ("columns", "shape_rows"),
             "segment_sums": ("segments", "lengths")}
-LIBRARIES = ["cub", "thrust", "cublas"]  # first; `modern`, for learners, comes last
+FIRST = ["tuned", "cub", "thrust", "cublas"]  # `modern`, for learners, comes last
 SHARES = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, math.inf)
 WORDS = ("below 1 %", "1 to 3", "3 to 10", "10 to 30", "30 to 50", "50 to 70", "70 to 80", "80 to 90", "above 90 %")
 # From dark to light, so that print without colour shows it, too.
@@ -28,7 +28,7 @@ def panels_of(table) -> list[str]:
     """The variants of one operation, in order."""
     def place(variant: str) -> tuple:
         group = variant.partition("/")[0].partition("@")[0]
-        return (group == "modern", LIBRARIES.index(group) if group in LIBRARIES else len(LIBRARIES), variant)
+        return (group == "modern", FIRST.index(group) if group in FIRST else len(FIRST), variant)
     return sorted(set(table["variant"]), key=place)
 
 

@@ -90,14 +90,17 @@ bool names_plugin(const std::string& word) {
          std::none_of(variants().begin(), variants().end(), [&](const Variant& v) { return v.id == file; });
 }
 
+std::string as_regex(const std::string& id) {
+  std::string out;
+  for (const char c : id) out += c == '+' || c == '.' ? std::string("\\") + c : std::string(1, c);
+  return out;
+}
+
 void load_plugins(SelectionOptions& options) {
   for (const std::string& file : options.plugins) load(file, options);
   if (!names_plugin(options.variants)) return;
   std::string ids;
-  for (const Variant* v : load_alone(options.variants, options)) {
-    ids += ids.empty() ? "" : "|";
-    for (const char c : v->id) ids += c == '+' || c == '.' ? std::string("\\") + c : std::string(1, c);
-  }
+  for (const Variant* v : load_alone(options.variants, options)) ids += (ids.empty() ? "" : "|") + as_regex(v->id);
   options.variants = "^(" + ids + ")$";
 }
 

@@ -18,6 +18,9 @@ using PythonLoader = const char*(const char* file);
 /// Given where a Python interpreter runs this program; without it a Python file is refused.
 void load_python_by(PythonLoader*);
 
+/// An id as a regular expression that matches it.
+std::string as_regex(const std::string& id);
+
 /// Loads the files of --plugin. If --variants is a file, loads it and selects its variants instead. Call it before any
 /// backend is opened, because plug-ins are loaded before CUDA starts. Throws UsageError.
 void load_plugins(SelectionOptions&);

@@ -131,6 +131,19 @@ std::string again(const Failure& f, DeviceKind device, const VerifyOptions& o, c
   return verify_command(*f.what.variant, device, program, given);
 }
 
+/// What draws a fault of the simulated device where it happened, as far as a few elements show it; else empty.
+std::string drawing(const Failure& f, const std::string& program) {
+  const Case& c = f.what;
+  if (!f.why.starts_with("simulated device: ") ||
+      (c.problem.operation != Operation::sum && c.problem.operation != Operation::sum_of_squares))
+    return "";
+  std::string settings = c.settings.str();
+  std::replace(settings.begin(), settings.end(), ';', ',');
+  return fmt::format("drawn: {} draw {}{}{}", program, c.variant->id,
+                     c.variant->plugin.empty() ? "" : " --plugin " + reductio::quoted(c.variant->plugin),
+                     settings.empty() ? "" : " --set " + reductio::quoted(settings));
+}
+
 void print_json(const std::vector<VariantResult>& results, const VerifyOptions& options) {
   Json out = {{"verified", Json::array()}};
   for (const VariantResult& r : results) {
@@ -187,6 +200,8 @@ void print_failures(VariantResult& r, const VerifyOptions& options) {
       print_detail("this case passes by itself: what came before it leaves something behind", {}, indent + 2);
     const std::string command = "again: " + again(f, r.device, options, program_as_called());
     fmt::print("{}\n", ink(Ink::dim, wrapped_command(std::string(indent + 2, ' ') + command, indent + 4)));
+    if (const std::string drawn = drawing(f, program_as_called()); !drawn.empty())
+      fmt::print("{}\n", ink(Ink::dim, wrapped_command(std::string(indent + 2, ' ') + drawn, indent + 4)));
     if (alike.size() > 1)
       print_detail(fmt::format("... and {} alike (--json has each)", counted(alike.size() - 1, "more case")), {},
                    indent + 2);

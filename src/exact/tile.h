@@ -80,7 +80,7 @@ struct ExactTiles {
         for (int u = 0; u < vectors; ++u) v[u] = device::load_past_l1(from + u * block);
       }
     };
-    constexpr unsigned run = 4, many = 42, singles = 4;  // tiles; of each block: those that are many, those at the end
+    constexpr unsigned run = 4, many = 21, singles = 4;  // tiles; of each block: those that are many, those at the end
     const unsigned runs = tiles > many * gridDim.x ? (tiles - singles * gridDim.x) / run : 0,
                    count = tiles - (run - 1) * runs;  // of claims; the first `runs` are to a run each
     unsigned claimed = blockIdx.x, turn = 0;

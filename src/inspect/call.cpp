@@ -1,5 +1,8 @@
 #include "inspect/call.h"
 
+#include <string>
+
+#include "core/error.h"
 #include "device/sim/schedule.h"
 
 namespace reductio::inspect {
@@ -16,16 +19,19 @@ SimulatedCall::SimulatedCall(Backend& backend, const Variant& v, const Problem& 
   sim::set_schedule(sim::Order::forward);
 }
 
-void SimulatedCall::run() {
-  backend_.copy_in(in_.get(), data_.data(), data_.size(), stream_);
+Result SimulatedCall::run() { return run(data_); }
+
+Result SimulatedCall::run(std::span<const std::byte> input) {
+  backend_.copy_in(in_.get(), input.data(), input.size(), stream_);
   output_.poison(stream_);
   plan_.begin_call(stream_);
   plan_.enqueue(in_.get(), output_.get(), stream_);
   Result result(output_.bytes());
-  if (plan_.info().result == ResultLocation::on_device)
-    backend_.synchronize(stream_);
-  else
+  if (plan_.info().result != ResultLocation::on_device)
     plan_.finish(result.data(), stream_);
+  else if (const std::string why = output_.read(result.data(), stream_); !why.empty())
+    throw DeviceError(why);
+  return result;
 }
 
 }  // namespace reductio::inspect

@@ -15,7 +15,9 @@ class SimulatedCall {
   /// `input`: the elements' bytes, Problem::n of them. Threads run in order forward. Throws Refused and Fault.
   SimulatedCall(Backend&, const Variant&, const Problem&, const Settings&, std::span<const std::byte> input);
   /// One call, waited for.
-  void run();
+  Result run();
+  /// The same of other elements, as many. Throws DeviceError.
+  Result run(std::span<const std::byte> input);
   PlanInfo info() const { return plan_.info(); }
   const std::byte* input() const { return static_cast<const std::byte*>(in_.get()); }
   const std::byte* output() const { return static_cast<const std::byte*>(output_.get()); }

@@ -123,6 +123,10 @@ Counts count_request(Kind kind, std::uint32_t lanes, const std::array<std::uint6
     c.wavefronts += most;
     c.conflicts += most - 1;
   }
+  // What lies beyond the block's own memory is served elsewhere.
+  if (is_shared &&
+      std::any_of(begins.begin(), begins.begin() + distinct, [](std::uint64_t at) { return at >= sim::shared_span; }))
+    c.wavefronts = c.conflicts = 0;
   std::sort(begins.begin(), begins.begin() + distinct);
   for (unsigned i = 0; i < distinct; ++i)
     c.bytes += i + 1 < distinct ? std::min<std::uint64_t>(bytes, begins[i + 1] - begins[i]) : bytes;

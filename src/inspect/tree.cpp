@@ -28,10 +28,10 @@ std::size_t most_decoded(ElementType type, Operation operation) {
   return std::min(most_drawn, operation == Operation::sum_of_squares ? bits / 2 : bits);
 }
 
-std::vector<std::byte> powers_of_two(ElementType type, std::size_t n) {
-  std::vector<std::byte> out(n * size_of(type));
+std::vector<std::byte> powers_of_two(ElementType type, std::size_t n, std::size_t every) {
+  std::vector<std::byte> out(n * every * size_of(type));
   for (std::size_t i = 0; i < n; ++i) {
-    std::byte* const at = out.data() + i * size_of(type);
+    std::byte* const at = out.data() + i * every * size_of(type);
     if (type == ElementType::f64) {
       const double v = std::ldexp(1.0, static_cast<int>(i));
       std::memcpy(at, &v, sizeof v);
@@ -84,12 +84,14 @@ std::string Tree::in_words() const {
 
 class TreeTracer::Implementation final : public sim::Follower {
  public:
-  Implementation(const Problem& p, const std::byte* input, const std::byte* output)
+  Implementation(const Problem& p, std::size_t every, const std::byte* input, const std::byte* output)
       : problem_(p),
+        every_(every),
+        cells_(p.n / every),
         input_(reinterpret_cast<std::uintptr_t>(input)),
         output_(reinterpret_cast<std::uintptr_t>(output)),
         size_(size_of(p.accumulator())) {
-    for (std::size_t i = 0; i < p.n; ++i) nodes_.push_back({.elements = std::uint64_t{1} << i, .index = i});
+    for (std::size_t i = 0; i < cells_; ++i) nodes_.push_back({.elements = std::uint64_t{1} << i, .index = i});
   }
 
   void launch_begins(const std::string& kernel, const sim::Shape& shape) override {
@@ -134,13 +136,29 @@ class TreeTracer::Implementation final : public sim::Follower {
       floors_[{b.index, static_cast<int>(w)}] = row;
       return;
     }
-    if (operation != sim::WarpOperation::shuffle) return;
+    const bool adds_up = operation == sim::WarpOperation::reduce_add;
+    if (operation != sim::WarpOperation::shuffle && !adds_up) return;
     const sim::Warp& warp = b.warps[w];
     std::array<std::size_t, sim::warp_size> brought{};  // the node of each lane, from 1 up
     for (std::uint32_t m = mask; m; m &= m - 1) {
       const unsigned l = std::countr_zero(m);
       if (const std::uint64_t set = decoded(warp.lanes[l].bits); set)
         brought[l] = make(b.index, w * sim::warp_size + l, set, Node::Place::register_, 0, to_string(site), false) + 1;
+    }
+    if (adds_up) {  // all get the sum, which the picture gives to the first
+      const unsigned first = w * sim::warp_size + std::countr_zero(mask);
+      auto& has = threads_[{b.index, first}];
+      has.clear();
+      for (const std::size_t node : brought)
+        if (node) has.push_back(node - 1);
+      const std::uint64_t set = decoded(warp.lanes[std::countr_zero(mask)].result);
+      const std::size_t sum = set ? make(b.index, first, set, Node::Place::register_, 0, to_string(site), false) : none;
+      for (std::uint32_t m = mask; m; m &= m - 1) {
+        auto& lane = threads_[{b.index, w * sim::warp_size + std::countr_zero(m)}];
+        lane.clear();
+        if (sum != none) lane.push_back(sum);
+      }
+      return;
     }
     for (std::uint32_t m = mask; m; m &= m - 1) {
       const unsigned l = std::countr_zero(m), source = warp.lanes[l].source;
@@ -155,36 +173,34 @@ class TreeTracer::Implementation final : public sim::Follower {
     barriers_.push_back({launches_.size() - 1, b.index, row, -1, to_string(site)});
     floors_[{b.index, -1}] = row;
   }
-  void block_ends(const sim::BlockState&) override { settle(); }
+  void block_ends(const sim::BlockState& b) override {
+    settle();
+    const auto at = reinterpret_cast<std::uintptr_t>(b.shared);
+    shared_.erase(shared_.lower_bound(at), shared_.lower_bound(at + sim::shared_span));  // the next block's, too
+  }
 
   Tree tree(bool failed) const {
     Tree out;
-    out.n = problem_.n;
+    out.n = cells_;
     out.launches = launches_;
     out.fault = last_;
     out.fault.there = failed && last_.there;
     // Only what the result is made of: the others are the upper halves of shuffles, and copies that nobody needs.
     std::vector<bool> kept(nodes_.size());
-    for (std::size_t i = 0; i < problem_.n; ++i) kept[i] = true;
+    for (std::size_t i = 0; i < cells_; ++i) kept[i] = true;
     const auto at = global_.find(output_);
     std::vector<std::size_t> roots;
     if (at != global_.end())
       roots.push_back(at->second);
     else
-      for (const auto& place_and_node : global_) {  // left to the host: what nobody has added to more
-        const std::size_t node = place_and_node.second;  // clang 14 captures no structured bindings
-        const bool used = std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& other) {
-          return std::find(other.made_of.begin(), other.made_of.end(), node) != other.made_of.end();
-        });
-        if (!used) roots.push_back(node);
-      }
+      roots = left_to_the_host();
     if (failed)
-      for (std::size_t i = problem_.n; i < nodes_.size(); ++i) roots.push_back(i);
+      for (std::size_t i = cells_; i < nodes_.size(); ++i) roots.push_back(i);
     std::vector<std::size_t> open = roots;
     while (!open.empty()) {
       const std::size_t i = open.back();
       open.pop_back();
-      if (kept[i] && i >= problem_.n) continue;
+      if (kept[i] && i >= cells_) continue;
       kept[i] = true;
       open.insert(open.end(), nodes_[i].made_of.begin(), nodes_[i].made_of.end());
     }
@@ -193,7 +209,7 @@ class TreeTracer::Implementation final : public sim::Follower {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const Node& node = nodes_[i];
       const std::size_t from = node.made_of.size() == 1 ? node.made_of.front() : i;
-      const bool is_loaded = node.place == Node::Place::register_ && from != i && from >= problem_.n;
+      const bool is_loaded = node.place == Node::Place::register_ && from != i && from >= cells_;
       same[i] = is_loaded ? same[from] : i;
       if (is_loaded) kept[i] = false;
     }
@@ -271,24 +287,45 @@ class TreeTracer::Implementation final : public sim::Follower {
       }
       whole = set;
     }
-    return whole >> problem_.n ? 0 : whole;
+    return whole >> cells_ ? 0 : whole;
+  }
+
+  /// What nobody has added to more, from the largest sum down, each element once: lanes may also leave sums that nobody
+  /// needs.
+  std::vector<std::size_t> left_to_the_host() const {
+    std::vector<bool> is_used(nodes_.size());
+    for (const Node& node : nodes_)
+      for (const std::size_t m : node.made_of) is_used[m] = true;
+    std::vector<std::size_t> open, out;
+    for (const auto& [place, node] : global_)
+      if (!is_used[node]) open.push_back(node);
+    std::sort(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
+      const int in_a = std::popcount(nodes_[a].elements), in_b = std::popcount(nodes_[b].elements);
+      return in_a != in_b ? in_a > in_b : a < b;
+    });
+    std::uint64_t covered = 0;
+    for (const std::size_t node : open) {
+      if (nodes_[node].elements & covered) continue;
+      covered |= nodes_[node].elements;
+      out.push_back(node);
+    }
+    return out;
   }
 
   void take(std::uintptr_t at, bool is_input) {
     auto& has = threads_[{sim::running->index, sim::thread_now}];
-    if (is_input && !global_.contains(at)) return has.push_back((at - input_) / size_of(problem_.type));
+    if (is_input && !global_.contains(at)) {
+      const std::size_t i = (at - input_) / size_of(problem_.type);
+      if (i % every_ == 0) has.push_back(i / every_);
+      return;
+    }
     const std::uint64_t set = decoded(sim::peek(reinterpret_cast<const void*>(at), size_));
-    if (const std::size_t* const node = latest(at, sim::running->index, sim::running->shared);
-        node && nodes_[*node].elements == set)
-      has.push_back(*node);
+    if (const std::size_t* const node = latest(at); node && nodes_[*node].elements == set) has.push_back(*node);
   }
 
-  const std::size_t* latest(std::uintptr_t at, std::size_t block, const void* shared) const {
-    const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(shared);
-    if (offset < sim::shared_span) {
-      const auto found = shared_.find({block, offset});
-      return found == shared_.end() ? nullptr : &found->second;
-    }
+  /// Blocks of a cluster read each other's shared memory.
+  const std::size_t* latest(std::uintptr_t at) const {
+    if (const auto found = shared_.find(at); found != shared_.end()) return &found->second;
     const auto found = global_.find(at);
     return found == global_.end() ? nullptr : &found->second;
   }
@@ -300,7 +337,7 @@ class TreeTracer::Implementation final : public sim::Follower {
     for (std::size_t b = 0; b < p.bytes; b += size_) {
       const std::uintptr_t at = p.at + b;
       const std::uint64_t set = decoded(sim::peek(reinterpret_cast<const void*>(at), size_));
-      const std::size_t* const before = latest(at, p.block, reinterpret_cast<const void*>(p.shared));
+      const std::size_t* const before = latest(at);
       if (before && nodes_[*before].elements == set) continue;
       const bool is_shared = p.space == sim::Space::shared;
       const std::size_t node = set ? make(p.block, p.thread, set, is_shared ? Node::Place::shared : Node::Place::global,
@@ -314,7 +351,7 @@ class TreeTracer::Implementation final : public sim::Follower {
           places[key] = node;
       };
       if (is_shared)
-        keep(shared_, std::pair{p.block, at - p.shared});
+        keep(shared_, at);
       else
         keep(global_, at);
     }
@@ -335,7 +372,7 @@ class TreeTracer::Implementation final : public sim::Follower {
       made_of.push_back(has[i]);
     }
     if (left) return none;
-    if (place == Node::Place::register_ && made_of.size() == 1 && made_of.front() >= problem_.n &&
+    if (place == Node::Place::register_ && made_of.size() == 1 && made_of.front() >= cells_ &&
         nodes_[made_of.front()].place == Node::Place::register_)
       return made_of.front();  // it has been seen there already
     std::size_t row =
@@ -362,6 +399,7 @@ class TreeTracer::Implementation final : public sim::Follower {
   }
 
   Problem problem_;
+  std::size_t every_, cells_;
   std::uintptr_t input_, output_;
   std::size_t size_;
   std::vector<Node> nodes_;
@@ -369,15 +407,14 @@ class TreeTracer::Implementation final : public sim::Follower {
   std::vector<BarrierLine> barriers_;
   std::size_t rows_ = 0, launch_floor_ = 0;
   std::map<Thread, std::vector<std::size_t>> threads_;  ///< what each has taken up since its last node
-  std::map<std::pair<std::size_t, std::uintptr_t>, std::size_t> shared_;
-  std::map<std::uintptr_t, std::size_t> global_;
+  std::map<std::uintptr_t, std::size_t> shared_, global_;                   ///< by address
   std::map<std::pair<std::size_t, int>, std::size_t> floors_, block_rows_;  ///< by block, and warp or -1
   Pending pending_;
   FaultMark last_;
 };
 
-TreeTracer::TreeTracer(const Problem& p, const std::byte* input, const std::byte* output)
-    : implementation_(std::make_unique<Implementation>(p, input, output)) {
+TreeTracer::TreeTracer(const Problem& p, std::size_t every, const std::byte* input, const std::byte* output)
+    : implementation_(std::make_unique<Implementation>(p, every, input, output)) {
   sim::follower = implementation_.get();
 }
 TreeTracer::~TreeTracer() { sim::follower = nullptr; }

@@ -19,8 +19,8 @@ inline constexpr std::size_t most_drawn = 32;
 ElementType tree_type(const std::vector<ElementType>&);
 /// The most elements whose sum (of squares) keeps each apart in that type.
 std::size_t most_decoded(ElementType, Operation);
-/// 2^i as the elements' bytes.
-std::vector<std::byte> powers_of_two(ElementType, std::size_t n);
+/// 2^i as the bytes of element i * every; the others are zero.
+std::vector<std::byte> powers_of_two(ElementType, std::size_t n, std::size_t every);
 
 /// A value that holds the sum of some elements.
 struct Node {
@@ -73,8 +73,8 @@ struct Tree {
 /// Follows the launches that run while it lives. One at a time.
 class TreeTracer {
  public:
-  /// `input`: where the elements lie, `output`: where the result is to lie.
-  TreeTracer(const Problem&, const std::byte* input, const std::byte* output);
+  /// `every`: as of powers_of_two(); `input`: where the elements lie, `output`: where the result is to lie.
+  TreeTracer(const Problem&, std::size_t every, const std::byte* input, const std::byte* output);
   ~TreeTracer();
   TreeTracer(const TreeTracer&) = delete;
   TreeTracer& operator=(const TreeTracer&) = delete;

@@ -319,6 +319,10 @@ std::vector<const Variant*> load_plugin(const std::filesystem::path& library, co
     throw UsageError("cannot load '" + named + "': " + one_line(why ? why : "unknown error"));
   }
   const auto plugin = reinterpret_cast<decltype(&reductio_plugin)>(dlsym(handle, "reductio_plugin"));
+  if (!plugin && dlsym(handle, "main"))
+    reader.fail(
+        "is a program, which chooses its own input: 'reductio simulate' runs it; docs/plugins.md makes a plug-in "
+        "of its kernel");
   if (!plugin) reader.fail("has no function reductio_plugin; docs/plugins.md shows one");
   const char* why = nullptr;
   const reductio_table* const table = plugin(&why);

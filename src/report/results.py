@@ -131,7 +131,7 @@ def is_experiment(path: Path) -> bool:
     """Whether a CSV holds an experiment's rows; others are models, probes and the like. So does one without a header
     that can be read: whoever reads its rows says why."""
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:
             header = file.readline()
     except (UnicodeDecodeError, EOFError, OSError, zlib.error):
         return True

@@ -6,11 +6,13 @@ that says what is wrong and what to do.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import hashlib
 import io
 import json
+import re
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -92,20 +94,53 @@ def content_of(path: Path) -> bytes:
     return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
+FIELD = re.compile(r'(?:"(?:[^"]|"")*"|[^",]*)(?:,|\r?$)')
+
+
+def place_in(path: Path, data: bytes, at: int) -> str:
+    """FILE:LINE:COLUMN: of a byte."""
+    *lines, last = data[:at].split(b"\n")
+    return f"{path}:{len(lines) + 1}:{len(last) + 1}:"
+
+
+def stray_quote(text: str) -> int:
+    """Where a line breaks RFC 4180, as stray_quote() of csv.cpp finds it: no field has a line end. -1: nowhere."""
+    start = 0
+    for line in text.split("\n") if '"' in text else ():
+        end = 0
+        while '"' in line[end:]:
+            whole = FIELD.match(line, end)
+            if not whole:
+                return start + line.index('"', end)
+            end = whole.end()
+        start += len(line) + 1
+    return -1
+
+
 def read_words(path: Path, checks_follow: bool = False) -> pd.DataFrame:
     """One CSV file, every field text and each row whole, as its runs wrote it; ResultsError otherwise. `checks_follow`:
     the caller asks last whether it is as they wrote it, since other checks say more of what is wrong."""
     try:
         data = content_of(path)
-        text = data.decode("utf-8")
-    except (UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise ResultsError(f"{path} is UTF-16, as some editors save; save it as UTF-8, or copy the whole results "
+                               "folder again")
+        data = data.removeprefix(codecs.BOM_UTF8)
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ResultsError(f"{place_in(path, data, error.start)} a byte that is not of UTF-8; save the file as UTF-8")
+    except (EOFError, OSError, zlib.error) as error:
         raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}: {remedy(path)}")
     if not text.strip():
         raise ResultsError(f"{path} is empty: {remedy(path)}")
     if not text.endswith("\n"):  # its last field may lack its tail without the count of fields showing it
         mend = f": {remedy(path)}" if path.name in MADE_BY else "; finish it with `reductio run ... --resume`"
         raise ResultsError(f"{path}: its last row has no line end: it was cut while being written{mend}")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    for found, what in ((text.find("\0"), "a NUL byte"), (stray_quote(text), "a quotation mark that does not belong there")):
+        if found >= 0:
+            raise ResultsError(f"{place_in(path, text.encode(), len(text[:found].encode()))} {what}; mend that line, or "
+                               f"{remedy(path)}")
+    reader = csv.reader(io.StringIO(text, newline=""))
     try:
         header, *rows = reader
     except csv.Error as error:
@@ -139,7 +174,7 @@ def require_unchanged(path: Path, data: bytes | None = None) -> None:
     recorded = hashes_in(machine, machine.stat().st_mtime_ns).get(path.name.removesuffix(".gz")) if machine.exists() else None
     if not recorded:
         return
-    header, *lines = (data or content_of(path)).splitlines(keepends=True)
+    header, *lines = (data or content_of(path)).removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     for run_id, sha256 in recorded:
         names = header.rstrip(b"\r\n").split(b",")
         at = names.index(b"run_id") if b"run_id" in names else len(names)

@@ -38,25 +38,26 @@ __device__ Part sum_of_parts(Part (&part)[words]) {
   return part[0];
 }
 
-/// A floating-point sum, in every lane of a warp; sets its words to zero. `words`: of the band with the lane's number.
+/// A floating-point sum of `blocks` blocks, in every lane of a warp; sets its words to zero. `words`: of the band with
+/// the lane's number.
 template <class D, Sums sums>
-__device__ double sum_of_bands(std::uint64_t* words) {
+__device__ double sum_of_bands(std::uint64_t* words, unsigned blocks) {
   constexpr unsigned whole_warp = 0xffffffffu, last = D::words - 1;
   static_assert(D::specials < 32, "each lane reads a band");
   const unsigned band = threadIdx.x % 32;
   std::uint64_t word[D::words] = {};
   for (bool are_complete = false; !are_complete;) {
-    unsigned blocks = 0;
+    unsigned counted = 0;
     if (band <= D::specials)
       for (unsigned k = 0; k < D::words; ++k) {
         word[k] = load_relaxed(words + k);
-        blocks += static_cast<unsigned>(word[k] & all_blocks);
+        counted += static_cast<unsigned>(word[k] & all_blocks);
       }
     // Of one sum a block updates the words of a band, and if that is a far one, the last word of the home band. Of many
     // sums it updates all of the home band, and all of each far band that it adds to.
     const std::uint64_t of_home = __shfl_sync(whole_warp, word[last], static_cast<int>(D::home));
-    const unsigned expected = gridDim.x * D::words + (sums == Sums::many ? D::words : 1) * D::far_updates(of_home);
-    are_complete = added_in_warp(blocks) == expected && (of_home & all_blocks) == gridDim.x;
+    const unsigned expected = blocks * D::words + (sums == Sums::many ? D::words : 1) * D::far_updates(of_home);
+    are_complete = added_in_warp(counted) == expected && (of_home & all_blocks) == blocks;
   }
   unsigned special = 0;
   bool any = false;

@@ -77,7 +77,17 @@ class PackedSum {
   static_assert(lanes + (many ? 0 : 2 * lanes) <= claims_word, "with the floats' far bands");
 
  public:
-  explicit __device__ PackedSum(std::uint64_t* workspace) : words_(workspace) {}
+  /// The sum of `blocks` blocks: of all of the grid, unless several sums are under way, each with words of its own.
+  explicit __device__ PackedSum(std::uint64_t* workspace, unsigned blocks = gridDim.x)
+      : words_(workspace), blocks_(blocks) {}
+  /// What a warp has added so far, for a PackedSum that goes on with it.
+  struct Added {
+    std::int64_t digits = 0;
+    unsigned bands = 0;
+  };
+  __device__ PackedSum(std::uint64_t* workspace, unsigned blocks, const Added& added)
+      : words_(workspace), blocks_(blocks), digits_(added.digits), bands_(added.bands) {}
+  __device__ Added added() const { return {digits_, bands_}; }
 
   /// By the first warp of a block, all of whose lanes have the sum.
   __device__ void add(const S& sum) {
@@ -87,7 +97,7 @@ class PackedSum {
     digits_ += D::digit(mine, k());
   }
 
-  /// By the same warp, once for each block of the grid.
+  /// By the same warp, once for each of the blocks.
   template <class Result>
   __device__ void end(const Result& result) {
     if constexpr (floating && many) send_far();
@@ -117,7 +127,7 @@ class PackedSum {
     // Sum up first and check afterwards: the sum then does not wait for the check.
     S sums = sums_of(word);
     // All blocks decide by the same word: the last word of the last sum's home band.
-    const unsigned are_complete = __ballot_sync(all_lanes, (word & all_blocks) == gridDim.x),
+    const unsigned are_complete = __ballot_sync(all_lanes, (word & all_blocks) == blocks_),
                    counter = lanes + values - 1, decides = (have_updated >> counter & 1) != 0 ? counter : last;
     if ((are_complete >> decides & 1) == 0) return;
     bool is_whole = (are_complete & have_updated) == have_updated;
@@ -126,6 +136,15 @@ class PackedSum {
                                                          : bands_ >> D::specials != 0);
     if (!is_whole) sums = gathered(word);
     else if (has_word() || is_counter) store_relaxed(place, std::uint64_t{0});
+    if (threadIdx.x == 0) result.store(sums);
+  }
+
+  /// The same if this is the only block: of sums in the home band without an atomic.
+  template <class Result>
+  __device__ void end_alone(const Result& result) {
+    if constexpr (floating)
+      if (__any_sync(all_lanes, bands_ != 0)) return end(result);
+    const S sums = sums_of(static_cast<std::uint64_t>(digits_) << D::counts_of(k()));
     if (threadIdx.x == 0) result.store(sums);
   }
 
@@ -183,13 +202,13 @@ class PackedSum {
   __device__ S gathered(std::uint64_t word) const {
     if constexpr (floating) {
       const auto sum = [&](unsigned value) {
-        return static_cast<W>(sum_of_bands<D, meet>(words_of(value, threadIdx.x)));
+        return static_cast<W>(sum_of_bands<D, meet>(words_of(value, threadIdx.x), blocks_));
       };
       if constexpr (values == 1) return sum(0);
       else return {sum(0), sum(1)};
     } else {
       // Not seen on a GPU, where a warp's updates are one request, but nothing promises it.
-      while (has_word() && (word & all_blocks) != gridDim.x) word = load_relaxed(words_ + threadIdx.x);
+      while (has_word() && (word & all_blocks) != blocks_) word = load_relaxed(words_ + threadIdx.x);
       __syncwarp();
       if (has_word()) store_relaxed(words_ + threadIdx.x, std::uint64_t{0});
       return sums_of(word);
@@ -211,6 +230,7 @@ class PackedSum {
   }
 
   std::uint64_t* words_;
+  unsigned blocks_;
   std::int64_t digits_ = 0;
   unsigned bands_ = 0;  ///< a bit for each far band that this lane's sum is in
 };

@@ -74,8 +74,26 @@ class RoundUpward {
 
 }  // namespace
 
+std::vector<std::size_t> followed_elements(std::size_t n, std::uint64_t seed) {
+  constexpr std::size_t at_random = 3;
+  std::vector<std::size_t> places{0, n / 2, n - 1};
+  std::mt19937_64 random(seed);
+  for (std::size_t i = 0; i < at_random; ++i) places.push_back(random() % n);
+  return places;
+}
+
+std::optional<std::size_t> additions_of(const Problem& p, std::size_t element, const ChainCall& call) {
+  const auto data = with_counted_data(p, [&](auto d) { return d.with_large_at(element, p.n); });
+  Result result;
+  {
+    const RoundUpward upward;
+    result = call(data);
+  }
+  return with_counted_data(p, [&](auto d) { return d.additions(result, p.operation); });
+}
+
 std::string check_chain(Workbench& bench, const Case& c) {
-  constexpr std::size_t least_judged = 1000, most_times = 4, at_random = 3;
+  constexpr std::size_t least_judged = 1000, most_times = 4;
   if (bench.backend.info().kind != DeviceKind::sim)
     throw Refused("the additions of a chain are counted on the simulated device alone");
   const std::size_t most_elements = with_counted_data(c.problem, [](auto data) { return data.most_elements; });
@@ -90,27 +108,22 @@ std::string check_chain(Workbench& bench, const Case& c) {
   Output output(bench.backend, c.problem.result_bytes(), stream);
   const DeviceMemory in(bench.backend, begin + n * size);
   const Drain drain(bench.backend, {stream});
-  std::vector<std::size_t> places{0, n / 2, n - 1};
-  std::mt19937_64 random(c.seed);
-  for (std::size_t i = 0; i < at_random; ++i) places.push_back(random() % n);
 
   std::size_t most = 0;
-  for (const std::size_t at : places) {
-    const auto data = with_counted_data(c.problem, [&](auto d) { return d.with_large_at(at, n); });
-    bench.backend.copy_in(in.bytes_at(begin), data.data(), data.size(), stream);
-    output.poison(stream);
-    Result result(output.bytes());
+  for (const std::size_t at : followed_elements(n, c.seed)) {
     std::string why;
-    {
-      const RoundUpward upward;
+    const auto counted = additions_of(c.problem, at, [&](const std::vector<std::byte>& data) {
+      bench.backend.copy_in(in.bytes_at(begin), data.data(), data.size(), stream);
+      output.poison(stream);
+      Result result(output.bytes());
       plan.enqueue(in.bytes_at(begin), output.get(), stream);
       if (plan.info().result == ResultLocation::on_device)
         why = output.read(result.data(), stream);
       else
         plan.finish(result.data(), stream);
-    }
+      return result;
+    });
     if (!why.empty()) return why;
-    const auto counted = with_counted_data(c.problem, [&](auto d) { return d.additions(result, c.problem.operation); });
     if (!counted) return "the sum of one large number and of numbers near zero is not about the large one";
     most = std::max(most, *counted);
     if (most > plan.info().longest_chain)

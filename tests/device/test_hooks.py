@@ -59,6 +59,44 @@ def test_a_hook_in_a_host_file_would_be_seen():
     assert with_hooks(lines) == {0x401000}
 
 
+def test_no_access_of_a_built_in_kernel_lacks_a_hook():
+    if not PROGRAM.exists() or not shutil.which("readelf"):
+        pytest.skip("no program, or no readelf")
+    read = subprocess.run(["readelf", "-p", "reductio_unhooked", PROGRAM], capture_output=True, text=True, check=True).stdout
+    objects = re.findall(r"(hooked (\d+), .*)", read)
+    assert sum(int(hooked) for _, hooked in objects) > 10_000
+    assert [counts for counts, _ in objects if not counts.endswith(" without 0")] == []
+
+
+@pytest.mark.parametrize("pointer", ["float*", "ptr"])
+def test_an_access_without_a_hook_would_be_counted(tmp_path, pointer):
+    """In the code of clang++ 14, and of those whose pointers have no type."""
+    byte = "i8*" if pointer != "ptr" else "ptr"
+    hooked = f"  call void @__tsan_read4({byte} %a), !dbg !7\n  %v = load float, {pointer} %p, align 4, !dbg !7\n"
+    bare = f"  store volatile float %v, {pointer} %p, align 4, !dbg !8\n"
+    struct = '%"(anonymous namespace)::S"'
+    own = (f"  %l = alloca {struct}\n  %e = getelementptr {struct}, {pointer.replace('float', struct)} %l, i64 0, i64 %i\n"
+           f"  store float 1.0, {pointer} %e, align 4\n")
+    place = (f"  call void @__tsan_read4({byte} @__llvm_gcov_threadIdx)\n"
+             f"  %t = load float, {pointer} @__llvm_gcov_threadIdx, align 4\n")
+    odd = f"  %o = load i24, {pointer.replace('float', 'i24')} %p, align 4\n"
+    copy = f"  call void @llvm.memcpy.p0.p0.i64({byte} %a, {byte} %a, i64 8, i1 false)\n"
+
+    def of(body, attributes="sanitize_thread"):
+        (tmp_path / "attributes").write_text(f"attributes #0 = {{ nounwind {attributes} }}\n")
+        (tmp_path / "code").write_text(f"define void @f({pointer} %p) #0 {{\n{body}}}\n")
+        script = SOURCE / "src" / "device" / "sim" / "odd_accesses.awk"
+        subprocess.run(["awk", "-v", "counts=counts", "-f", script, "attributes", "code"], cwd=tmp_path, check=True,
+                       capture_output=True)
+        return (tmp_path / "counts").read_text().rstrip("\0")
+
+    assert of(hooked + own + odd + place) == "hooked 2, own 1, place 1, constant 0, host 0, without 0"
+    assert of(hooked + bare) == "hooked 1, own 0, place 0, constant 0, host 0, without 1 in f"
+    assert of(hooked + f"  %w = load float, {pointer} %p, align 4\n").endswith("without 1 in f"), "a hook counts once"
+    assert of(hooked + copy).endswith("without 1 in f")
+    assert of(bare, "uwtable").endswith("without 1 in f"), "in a function that has none"
+
+
 def test_a_stripped_program_names_places(tmp_path):
     built = [path for name in ("reductio_tests", "reductio_unsanitized_tests") if (path := PROGRAM.with_name(name)).exists()]
     if not built or not shutil.which("strip"):

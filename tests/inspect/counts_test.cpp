@@ -41,6 +41,7 @@ TEST(InspectCounts, WavefrontsAreWhatTheBusiestBankTakes) {
   EXPECT_EQ(conflicts(132, 4), 0u);
   EXPECT_EQ(conflicts(0, 4), 0u) << "one word is served to all lanes at once";
   EXPECT_EQ(conflicts(8, 8), 0u);
+  EXPECT_EQ(count_request(Kind::shared_load, ~0u, strided(0, 1 << 20), 4).wavefronts, 0u) << "other blocks' memory";
   EXPECT_EQ(count_request(Kind::shared_load, ~0u, strided(0, 8), 8).wavefronts, 2u);
   EXPECT_EQ(count_request(Kind::shared_load, ~0u, strided(0, 16), 16).wavefronts, 4u);
   EXPECT_EQ(conflicts(16, 8), 2u);

@@ -82,6 +82,33 @@ BROKEN = {
                             ("catalog.csv", "variant"), ("contrasts.csv", "ci_low"), ("verdicts.csv", "role"))}}
 
 
+EDITED = {
+    "UTF-16": (lambda text: text.decode().encode("utf-16"), "cpu.csv is UTF-16, as some editors save; save it as UTF-8"),
+    "Latin-1": (lambda text: text.replace(b",sum,", b",s\xfcm,", 1), "cpu.csv:2:{at}: a byte that is not of UTF-8"),
+    "NUL": (lambda text: text.replace(b",sum,", b",s\0m,", 1), "cpu.csv:2:{at}: a NUL byte; mend that line, or"),
+    **{f"quote in {field}": (lambda text, field=field: text.replace(b",sum,", b"," + field + b",", 1),
+                             f"cpu.csv:2:{{at{back}}}: a quotation mark that does not belong there; mend that line, or")
+       for field, back in ((b's"m', ""), (b'"s', "_begin"), (b'"s"m', "_begin"), (b'"s""', "_begin"))}}
+
+
+@pytest.mark.parametrize("edit, said", EDITED.values(), ids=EDITED)
+def test_what_an_editor_did_to_a_file_is_told(folder, edit, said):
+    text = (folder / "cpu.csv").read_bytes()
+    (folder / "cpu.csv").write_bytes(edit(text))
+    field = text.splitlines()[1].index(b",sum,") + 2
+    assert said.format(at=field + 1, at_begin=field) in complaint(folder)
+
+
+def test_a_byte_order_mark_and_quoted_fields_do_no_harm(folder):
+    text = (folder / "cpu.csv").read_bytes()
+    quoted = text.replace(b",sum,", b',"sum",', 1).replace(b"\n", b"\r\n")
+    rows = rs.read_points(folder / "cpu.csv")
+    for changed in (b"\xef\xbb\xbf" + text, quoted):
+        (folder / "cpu.csv").write_bytes(changed)
+        assert rs.is_experiment(folder / "cpu.csv")
+        assert rs.read_points(folder / "cpu.csv").equals(rows)
+
+
 @pytest.mark.parametrize("file, break_it, said", BROKEN.values(), ids=BROKEN)
 def test_a_damaged_file_is_one_clear_line(folder, file, break_it, said):
     judge(write_contrasts(folder, {"S1": 0.5}))

@@ -591,8 +591,12 @@ def test_type_checkers_know_the_options_of_the_command_line(command, own):
 
 
 def test_a_notebook_shows_a_table_and_a_figure_once(monkeypatch, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    import matplotlib.pyplot as plt
+    plt.close("all")
+    plt.switch_backend("agg")  # which asks IPython, too
     shell = types.SimpleNamespace(execution_count=3)
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell, version_info=(9, 0)))
     table = reductio.compare("host/plain", "host/unroll2", **FEW)
     assert repr(table) == "<reductio.Table of 1 rows over host/plain>" and "t(base)/t" in str(table)  # its cell printed it
     assert repr(table) in table._repr_html_().replace("&lt;", "<").replace("&gt;", ">")
@@ -600,9 +604,6 @@ def test_a_notebook_shows_a_table_and_a_figure_once(monkeypatch, tmp_path):
     assert repr(table) == str(table) and "t(base)/t" in table._repr_html_()
     assert repr(reductio.compare("host/plain", "host/unroll2", show=False, **FEW)).count("t(base)/t") == 1
     assert "variant" in repr(reductio.Table([{"variant": "a"}]))  # made by hand
-    matplotlib = pytest.importorskip("matplotlib")
-    import matplotlib.pyplot as plt
-    plt.close("all")
     monkeypatch.setattr(matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
     assert table.plot(tmp_path / "speedup.png").axes and not plt.get_fignums()
 

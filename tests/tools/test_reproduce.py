@@ -79,6 +79,8 @@ class Project:
         self.command(self.folder / ".venv" / "bin" / "python", f"""case $1 in
   paper/make.py) mkdir -p "${{@: -1}}"/{{figures,tables}} && echo "# Figures and tables" >"${{@: -1}}/index.md" ;;
   src/report) echo page >"${{@: -1}}" ;;
+  tools/gallery.py) mkdir -p "${{@: -1}}" && echo "2 pictures" ;;
+  experiments/counts.py) echo counter >"$2/counts.csv" && echo "3 counts" ;;
   experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
   -c) echo "packages are there" ;;
   *) exec {sys.executable} "$@" ;;
@@ -146,7 +148,7 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
     assert done.stdout.endswith((out / "summary.txt").read_text())
     index = (out / "index.md").read_text()
     assert index.startswith("# Figures and tables\n# Beside them\n") and index.count("# Beside them") == 1
-    assert [n for n in ("paper.pdf", "results", "summary.txt", "compare-other.txt") if f"\n- `{n}`: " not in index] == []
+    assert [n for n in ("paper.pdf", "results", "summary.txt", "compare-other.txt", "kernels", "counts.csv") if f"\n- `{n}`: " not in index] == []
 
 
 def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(project):
@@ -163,6 +165,7 @@ def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(pro
     shutil.rmtree(out / "figures")
     again = project.run()
     assert again.returncode == 0 and len(project.calls("reductio run")) == 1  # the estimate
+    assert not project.calls("python tools/gallery.py") and not project.calls("python experiments/counts.py")
     assert "left for this" not in again.stdout
     assert (out / "figures").is_dir() and page.read_text() == "kept\n"
     for name in ("as_printed", "vector_add"):

@@ -3,18 +3,28 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/inspect/subject.h"
 #include "cli/terminal.h"
 #include "core/dataset.h"
 #include "core/error.h"
+#include "core/parse.h"
 #include "device/sim/gpu.h"
 #include "inspect/call.h"
 #include "inspect/counts.h"
+#include "verify/checks.h"
 
 namespace reductio::cli {
 namespace {
@@ -26,39 +36,72 @@ using Json = nlohmann::ordered_json;
 
 struct InspectOptions {
   SubjectOptions subject;
-  std::string like;
+  std::string like, counters;
   bool csv = false, json = false;
+};
+
+struct Counter {
+  const char* name;
+  std::uint64_t Counts::*count;
+};
+constexpr Counter all_counters[] = {{"threads", &Counts::threads},       {"requests", &Counts::requests},
+                                    {"bytes", &Counts::bytes},           {"sectors", &Counts::sectors},
+                                    {"wavefronts", &Counts::wavefronts}, {"conflicts", &Counts::conflicts}};
+/// `chosen`: with commas between them; empty: all.
+std::vector<Counter> counters_in(const std::string& chosen) {
+  if (chosen.empty()) return {std::begin(all_counters), std::end(all_counters)};
+  std::vector<Counter> out;
+  for (const std::string_view word : split_at(chosen, ',')) {
+    const auto known = std::find_if(std::begin(all_counters), std::end(all_counters),
+                                    [&](const Counter& c) { return c.name == word; });
+    if (known == std::end(all_counters)) {
+      std::vector<std::string> names;
+      for (const Counter& c : all_counters) names.push_back(c.name);
+      throw UsageError(fmt::format("there is no counter '{}'; the counters are {}", word, join(names, ", ")));
+    }
+    out.push_back(*known);
+  }
+  return out;
+}
+
+/// What was found of the additions that round; none: nothing of this type does.
+struct Chain {
+  std::optional<std::size_t> longest;
+  std::size_t followed = 0, declared = 0;
 };
 
 constexpr Kind all_kinds[] = {Kind::global_load,  Kind::global_store,  Kind::global_atomic, Kind::shared_load,
                               Kind::shared_store, Kind::shared_atomic, Kind::block_barrier, Kind::warp_operation};
 
-/// Nothing where a number has no meaning for the kind.
-std::string or_nothing(std::uint64_t v) { return v ? std::to_string(v) : ""; }
-
-std::vector<std::string> cells(const Counts& c) {
-  return {std::to_string(c.threads),
-          std::to_string(c.requests),
-          or_nothing(c.sectors),
-          c.sectors ? fmt::format("{:.1f} %", 100.0 * static_cast<double>(c.bytes) /
-                                                  static_cast<double>(c.sectors * inspect::sector_bytes))
-                    : "",
-          or_nothing(c.wavefronts),
-          c.wavefronts ? std::to_string(c.conflicts) : ""};
+/// Nothing where a counter has no meaning for the kind; of bytes the share of those that move.
+std::string cell(const Counts& c, std::uint64_t Counts::*count) {
+  if (count == &Counts::sectors && !c.sectors) return "";
+  if (count == &Counts::bytes)
+    return c.sectors ? fmt::format("{:.1f} %", 100.0 * static_cast<double>(c.bytes) /
+                                                   static_cast<double>(c.sectors * inspect::sector_bytes))
+                     : "";
+  if ((count == &Counts::wavefronts || count == &Counts::conflicts) && !c.wavefronts) return "";
+  return std::to_string(c.*count);
 }
 
-void print_in_words(const Subject& s, const std::vector<KernelCounts>& kernels) {
+void print_in_words(const Subject& s, const std::vector<KernelCounts>& kernels, const std::vector<Counter>& counters,
+                    const Chain& chain) {
   say_bold(fmt::format("{} {}, {} of {} {}", s.variant->id, s.settings.str(), name(s.problem.operation),
                        show_size(s.problem.n), name(s.problem.type)));
+  if (chain.longest)
+    say(fmt::format("longest chain: {} that round, of {} followed; declared: {}", counted(*chain.longest, "addition"),
+                    counted(chain.followed, "element"), chain.declared));
   for (const KernelCounts& k : kernels) {
     fmt::print("\n");
     say(fmt::format("kernel {}: {}, {} of {}", k.kernel,
                     k.launches == 1 ? "1 launch" : fmt::format("{} launches", k.launches), counted(k.blocks, "block"),
                     counted(k.threads, "thread")));
-    Table table({"what", "where", "threads", "requests", "sectors", "used", "wavefronts", "conflicts"});
+    std::vector<std::string> head = {"what", "where"};
+    for (const Counter& c : counters) head.emplace_back(c.count == &Counts::bytes ? "used" : c.name);
+    Table table(head);
     const auto add = [&](const std::string& what, const Counts& c, const std::string& where) {
-      std::vector<std::string> row = cells(c);
-      row.insert(row.begin(), {what, where});
+      std::vector<std::string> row = {what, where};
+      for (const Counter& counter : counters) row.push_back(cell(c, counter.count));
       table.add(std::move(row));
     };
     for (const Kind kind : all_kinds) {
@@ -82,17 +125,22 @@ void print_in_words(const Subject& s, const std::vector<KernelCounts>& kernels) 
   }
 }
 
-Json json_of(const Counts& c) {
-  return {{"threads", c.threads}, {"requests", c.requests},     {"bytes", c.bytes},
-          {"sectors", c.sectors}, {"wavefronts", c.wavefronts}, {"conflicts", c.conflicts}};
+Json json_of(const Counts& c, const std::vector<Counter>& counters) {
+  Json out = Json::object();
+  for (const Counter& counter : counters) out[counter.name] = c.*counter.count;
+  return out;
 }
 
-void print_json(const Subject& s, const std::vector<KernelCounts>& kernels) {
+void print_json(const Subject& s, const std::vector<KernelCounts>& kernels, const std::vector<Counter>& counters,
+                const Chain& chain) {
   Json out = {{"variant", s.variant->id},
               {"settings", s.settings.str()},
               {"operation", name(s.problem.operation)},
               {"element_type", name(s.problem.type)},
               {"n", s.problem.n},
+              {"longest_chain", chain.longest ? Json(*chain.longest) : Json()},
+              {"elements_followed", chain.followed},
+              {"declared_chain", chain.declared},
               {"kernels", Json::array()}};
   for (const KernelCounts& k : kernels) {
     Json one = {{"kernel", k.kernel},
@@ -104,10 +152,10 @@ void print_json(const Subject& s, const std::vector<KernelCounts>& kernels) {
                 {"levels", Json::array()},
                 {"atomic_addresses", k.atomic_addresses},
                 {"most_atomics_at_one", k.most_atomics}};
-    for (const Kind kind : all_kinds) one["totals"][std::string(name(kind))] = json_of(k.of(kind));
+    for (const Kind kind : all_kinds) one["totals"][std::string(name(kind))] = json_of(k.of(kind), counters);
     for (const auto& p : k.places) {
       Json place = {{"file", p.file}, {"line", p.line}, {"column", p.column}, {"kind", name(p.kind)}};
-      place.update(json_of(p.counts));
+      place.update(json_of(p.counts, counters));
       one["places"].push_back(std::move(place));
     }
     for (const auto& level : k.levels) one["levels"].push_back({{"warps", level.warps}, {"lanes", level.lanes}});
@@ -116,19 +164,38 @@ void print_json(const Subject& s, const std::vector<KernelCounts>& kernels) {
   fmt::print("{}\n", out.dump(2));
 }
 
-void print_csv(const Subject& s, const std::vector<KernelCounts>& kernels) {
-  fmt::print(
-      "variant,settings,operation,element_type,n,kernel,kind,file,line,column,threads,requests,bytes,sectors,"
-      "wavefronts,conflicts\n");
+void print_csv(const Subject& s, const std::vector<KernelCounts>& kernels, const std::vector<Counter>& counters) {
+  fmt::print("variant,settings,operation,element_type,n,kernel,kind,file,line,column");
+  for (const Counter& c : counters) fmt::print(",{}", c.name);
+  fmt::print("\n");
   for (const KernelCounts& k : kernels)
-    for (const auto& p : k.places)
-      fmt::print("{},{},{},{},{},\"{}\",{},{},{},{},{},{},{},{},{},{}\n", s.variant->id, s.settings.str(),
-                 name(s.problem.operation), name(s.problem.type), s.problem.n, k.kernel, name(p.kind), p.file, p.line,
-                 p.column, p.counts.threads, p.counts.requests, p.counts.bytes, p.counts.sectors, p.counts.wavefronts,
-                 p.counts.conflicts);
+    for (const auto& p : k.places) {
+      fmt::print("{},{},{},{},{},\"{}\",{},{},{},{}", s.variant->id, s.settings.str(), name(s.problem.operation),
+                 name(s.problem.type), s.problem.n, k.kernel, name(p.kind), p.file, p.line, p.column);
+      for (const Counter& c : counters) fmt::print(",{}", p.counts.*c.count);
+      fmt::print("\n");
+    }
+}
+
+/// By calls of other data, which nobody counts.
+Chain chain_of(inspect::SimulatedCall& call, const Problem& p) {
+  Chain out{.longest = {}, .declared = call.info().longest_chain};
+  if (!is_floating(p.type) || p.n == 0) return out;
+  try {
+    for (const std::size_t element : followed_elements(p.n, 1)) {
+      const auto additions =
+          additions_of(p, element, [&](const std::vector<std::byte>& data) { return call.run(data); });
+      if (!additions) continue;
+      out.longest = std::max(out.longest.value_or(0), *additions);
+      ++out.followed;
+    }
+  } catch (const Refused&) {  // more elements than a type counts
+  }
+  return out;
 }
 
 int run(InspectOptions& options) {
+  const std::vector<Counter> counters = counters_in(options.counters);
   const Subject s = subject_of(options.subject, usual_type);
   const sim::Like like(options.like);
   const auto backend = open_backend(DeviceKind::sim, "");
@@ -138,21 +205,25 @@ int run(InspectOptions& options) {
   for (std::size_t at = tile; at < data.size(); ++at) data[at] = data[at - tile];
   inspect::SimulatedCall call(*backend, *s.variant, s.problem, s.settings, data);
   std::vector<KernelCounts> kernels;
+  Chain chain;
   try {
     call.run();  // the first may set up what later ones find
-    const inspect::Counter counter;
-    call.run();
-    kernels = counter.kernels();
+    {
+      const inspect::Counter counter;
+      call.run();
+      kernels = counter.kernels();
+    }
+    if (!options.csv) chain = chain_of(call, s.problem);
   } catch (const DeviceError& e) {
     print_message(e.what());
     return exit_wrong;
   }
   if (options.json)
-    print_json(s, kernels);
+    print_json(s, kernels, counters, chain);
   else if (options.csv)
-    print_csv(s, kernels);
+    print_csv(s, kernels, counters);
   else
-    print_in_words(s, kernels);
+    print_in_words(s, kernels, counters, chain);
   return exit_ok;
 }
 
@@ -165,6 +236,9 @@ Command add_inspect(CLI::App& app) {
   options->subject.add(*sub, "2^16");
   sub->add_option("--like", options->like, "The simulated device is like sm-75, sm-86, nvidia-h200 or nvidia-b200")
       ->type_name("GPU");
+  sub->add_option("--counters", options->counters,
+                  "Of threads, requests, bytes, sectors, wavefronts and conflicts, those to show (default: all)")
+      ->type_name("NAME,...");
   auto* json = sub->add_flag("--json", options->json, "As JSON");
   sub->add_flag("--csv", options->csv, "As CSV, a row for each place in the source")->excludes(json);
   return {sub, [options] { return run(*options); }, true};

@@ -38,7 +38,7 @@ Subject subject_of(SubjectOptions& options, const std::function<ElementType(cons
   if (!v.runs_on(DeviceKind::sim))
     throw UsageError(v.id + " does not run on the simulated device" +
                      (v.cuda_only.empty() ? "" : ": it " + v.cuda_only));
-  options.selection.variants = "^" + v.id + "$";
+  options.selection.variants = "^" + as_regex(v.id) + "$";
   const Selection asked = options.selection.parse();
   if (asked.types.size() > 1 || asked.operations.size() > 1) throw UsageError("give one type and one operation");
   Problem problem{.operation = asked.operations.empty() ? v.operations.front() : asked.operations.front(),

@@ -4,6 +4,12 @@
 #     takes by value, a vector of 32;
 #   - of the memory that a call copies for its callee: a larger struct by value;
 #   - of atomics of C++, which no kernel has: to the hook that says so.
+# Then it counts the accesses before which there still is no hook, in the line above, and writes these counts into the file `counts`:
+#   own        a local variable whose address nobody else gets
+#   place      threadIdx and its kin
+#   constant   of the program: tables of virtual functions, literals
+#   host       the start of a kernel, which reads the host's copies of its arguments
+#   without    all else; there is none (tests/device/test_hooks.py)
 
 # The pointer of an access whose text goes on with ", TYPE* POINTER, align N".
 function parse(line, type,    at) {
@@ -24,6 +30,7 @@ function hook(name, type, pointer, more,    address, dbg) {
   }
   print "  call void @" name "(" (pointers ? "ptr " : "i8* ") address more ")" dbg
   used[name] = more
+  ++counted["hooked"]
 }
 
 # How much of the text is its first value: to a comma or a bracket that is not within brackets or quotes, as in
@@ -50,12 +57,34 @@ function bytes_of(type,    bits, part) {
   return int((bits + 7) / 8)
 }
 
+# What an access is that has no hook.
+function kind_of(pointer,    steps) {
+  while (pointer in part_of && ++steps < 100) pointer = part_of[pointer]
+  if (pointer in of_kind) return of_kind[pointer]
+  if (!match(pointer, /@("[^"]*"|[A-Za-z0-9_.$]+)/)) return "without"
+  pointer = substr(pointer, RSTART, RLENGTH)
+  return pointer ~ /^@__llvm_gcov_/ ? "place" : pointer in is_constant ? "constant" : "without"
+}
+
+function count(kind) {
+  if (!in_hooked) kind = starts ? "host" : "without"
+  if (kind == "without" && !where) where = " in " in_function
+  ++counted[kind]
+}
+
 FNR == NR {
   if (/ sanitize_thread /) hooked[$2] = 1
   next
 }
 
+/^@.* constant / { is_constant[$1] = 1 }
+
 /^define / {
+  match($0, /@("[^"]*"|[A-Za-z0-9_.$]+)[(]/)
+  in_function = substr($0, RSTART + 1, RLENGTH - 2)
+  starts = in_function ~ /10KernelCall.*E(3run|5start)/
+  split("", part_of)
+  split("", of_kind)
   in_hooked = 0
   for (i = 2; i <= NF; ++i)
     if ($i ~ /^#[0-9]+$/ && $i in hooked) in_hooked = 1
@@ -66,20 +95,41 @@ FNR == NR {
   pointers = 1
 }
 
-in_hooked && /^  (%[^ ]+ = )?(load|store) / {
+# From clang++ 15 on, threadIdx and its kin have hooks, which take time and say nothing.
+in_hooked && / call void @__tsan_read[0-9]+\([^@]*@__llvm_gcov_/ { next }
+
+in_function && /^  %[^ ]+ = (bitcast|getelementptr) / {
+  if (match($0, /(\*|[ (]ptr) [%@]("[^"]*"|[^ ,)]+)/)) {
+    part_of[$1] = substr($0, RSTART, RLENGTH)
+    sub(/^[ (]?(ptr|[*]) /, "", part_of[$1])
+  }
+}
+in_function && /^  %[^ ]+ = alloca / { of_kind[$1] = "own" }
+
+in_function && /^  (%[^ ]+ = )?(load|store) / {
   type = $0
   sub(/^  (%[^ ]+ = )?(load|store) (atomic )?(volatile )?/, "", type)
   kind = /^  store/ ? "write" : "read"
   if (type ~ /^</) sub(/>.*/, ">", type)
   else sub(/[ ,].*/, "", type)
-  if (/ (load|store) atomic /) {
-    if (parse($0, type)) hook("__tsan_cpp_atomic", type, pointer, "")
+  bytes = bytes_of(type)
+  if (previous ~ / call void @__tsan_/) {
+    ++counted["hooked"]
+    if (previous ~ /@__tsan_vptr_read/) of_kind[$1] = "constant"
+  } else if (in_hooked && / (load|store) atomic / && parse($0, type)) {
+    hook("__tsan_cpp_atomic", type, pointer, "")
+  } else if (in_hooked && bytes && bytes !~ /^(1|2|4|8|16)$/ && parse($0, type)) {
+    hook("__tsan_" kind "_range", type, pointer, ", i64 " bytes)
   } else {
-    bytes = bytes_of(type)
-    if (bytes && bytes !~ /^(1|2|4|8|16)$/ && parse($0, type))
-      hook("__tsan_" kind "_range", type, pointer, ", i64 " bytes)
+    # No constant is written, so that a store's address in brackets is nobody's.
+    rest = $0
+    sub(/( (unordered|monotonic|acquire|release|seq_cst))?, align [0-9].*/, "", rest)
+    if (rest !~ /[)]$/) sub(/.* /, "", rest)
+    count(kind == "write" && rest ~ /[)]$/ ? "without" : kind_of(rest))
   }
 }
+# What the compiler would make calls of, or many accesses.
+in_hooked && / call .*@llvm\.(mem(cpy|move|set)|masked)\./ { count("without") }
 
 in_hooked && /^  (%[^ ]+ = )?(atomicrmw|cmpxchg) / {
   type = "i8"
@@ -93,6 +143,7 @@ in_hooked && /^  (%[^ ]+ = )?(atomicrmw|cmpxchg) / {
   sub(/,.*/, "", pointer)
   hook("__tsan_cpp_atomic", type, pointer, "")
 }
+in_function && !in_hooked && /^  (%[^ ]+ = )?(atomicrmw|cmpxchg) / { count() }
 
 in_hooked && / byval\(/ && /^  (%[^ ]+ = )?(tail |musttail |notail )?(call|invoke) / {
   rest = $0
@@ -111,8 +162,15 @@ in_hooked && / byval\(/ && /^  (%[^ ]+ = )?(tail |musttail |notail )?(call|invok
   }
 }
 
-{ print }
+{
+  print
+  previous = $0
+}
+/^}/ { in_function = in_hooked = "" }
 
 END {
+  kinds = split("hooked own place constant host without", kind_at, " ")
+  for (i = 1; i <= kinds; ++i) text = text (i > 1 ? ", " : "") kind_at[i] " " counted[kind_at[i]] + 0
+  if (counts) printf "%s%c", text where, 0 > counts
   for (name in used) print "declare void @" name "(" (pointers ? "ptr" : "i8*") (used[name] ? ", i64" : "") ")"
 }

@@ -28,7 +28,8 @@ std::vector<int> bit_reversed(int count) {
 
 int samples_for(const SamplingRules& rules, double call_s, double cost_s) {
   if (call_s > rules.slow_s) return rules.slow_samples;
-  const double affordable = cost_s > 0 ? rules.time_budget_s / cost_s : rules.max_samples;
+  constexpr double around_s = 5e-6;  // an element is changed, the result checked, the sample recorded
+  const double affordable = rules.time_budget_s / std::max(cost_s, around_s);
   return static_cast<int>(std::clamp<double>(affordable, rules.min_samples, rules.max_samples));
 }
 

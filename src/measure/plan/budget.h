@@ -28,7 +28,8 @@ struct SamplingRules {
   bool harness_calls = true; ///< the read-only kernels and the empty call in every round
 };
 
-/// Samples of a point whose call takes `call_s` and whose sample costs `cost_s` of wall-clock time in all.
+/// Samples of a point whose call takes `call_s` and whose sample costs `cost_s` of wall-clock time, and never less than
+/// what surrounds it.
 int samples_for(const SamplingRules&, double call_s, double cost_s);
 /// A number that the point itself demands takes precedence.
 int samples_for(const Point&, const SamplingRules&, double call_s, double cost_s);

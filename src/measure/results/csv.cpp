@@ -273,6 +273,15 @@ std::optional<std::string> content_of(const std::filesystem::path& path) {
 }
 
 void write_whole_file(const std::filesystem::path& path, std::string_view content) {
+  // A device or a pipe is written to; a draft in its place would end it.
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none)) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    const int error = fd < 0 ? errno : write_all(fd, content);
+    if (fd >= 0) ::close(fd);
+    if (error) throw OutputError("cannot write " + path.string() + ": " + cause(error));
+    return;
+  }
   // Two programs may write one folder at once, each its own draft.
   const std::filesystem::path draft = fmt::format("{}.{}.new", path.string(), ::getpid());
   const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

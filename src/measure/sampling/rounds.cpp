@@ -271,7 +271,8 @@ GroupOutcome Rounds::so_far() const {
                        .resolution_s = s_.timer().resolution_s(group_.first().timing_mode),
                        .device_part_resolution_s = s_.timer().resolution_s(TimingMode::device),
                        .theoretical_peak_bytes_per_s = s_.theoretical_peak_bytes_per_s,
-                       .load_limit_bytes_per_s = s_.load_limit_bytes_per_s};
+                       .load_limit_bytes_per_s = s_.load_limit_bytes_per_s,
+                       .written = s_.keeps_samples};
   for (const Member& m : group_.members) samples.points.push_back(m);
   for (const HarnessCall& c : group_.harness_calls) samples.harness_calls.push_back(c.name);
   GroupOutcome out = summarise(samples, s_.rules, s_.run_id);

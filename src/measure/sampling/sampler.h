@@ -51,6 +51,7 @@ struct Sampling {
   std::string run_id{};
   std::optional<double> theoretical_peak_bytes_per_s{};  ///< of the memory, for impossible times
   std::optional<double> load_limit_bytes_per_s{};        ///< the same of all cores, whatever holds the data
+  bool keeps_samples = true;  ///< false: nobody writes them, and a text of a million takes longer than they do
   double patience_s = 120;  ///< a context's process is killed if one of its steps, such as a call, takes longer
 };
 

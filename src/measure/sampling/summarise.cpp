@@ -92,7 +92,8 @@ class Summary {
   }
 
   GroupOutcome outcome(const std::string& run_id) const {
-    GroupOutcome out{.rows = {}, .seconds = {}, .contexts = g_.contexts, .samples_csv = raw_samples(run_id)};
+    GroupOutcome out{.rows = {}, .seconds = {}, .contexts = g_.contexts, .samples_csv = {}};
+    if (g_.written) out.samples_csv = raw_samples(run_id);
     out.throttled_hz = throttled_hz_;
     for (std::size_t i = 0; i < g_.points.size(); ++i) {
       out.rows.push_back(row(g_.points[i], times_[i]));

@@ -52,6 +52,7 @@ struct GroupSamples {
   double resolution_s = 0, device_part_resolution_s = 0;  ///< of intervals: the clocks' behind times and device parts
   std::optional<double> theoretical_peak_bytes_per_s{};   ///< of the memory, for impossible times
   std::optional<double> load_limit_bytes_per_s{};         ///< Sampling::load_limit_bytes_per_s
+  bool written = true;                                    ///< Sampling::keeps_samples
 };
 
 /// Where the wall-clock time of samples went.
@@ -75,7 +76,7 @@ struct GroupOutcome {
   std::vector<Row> rows;         ///< in the order of the points; run_id, timestamp, experiment and machine still empty
   std::vector<ByRound> seconds;  ///< of each row
   std::vector<int> contexts;     ///< the context that each round used
-  std::string samples_csv;       ///< csv_records() of the raw samples
+  std::string samples_csv;       ///< csv_records() of the raw samples, if they are kept
   Spent spent{};
   std::optional<double> throttled_hz{};  ///< the lowest clock of the rounds that it voided; nothing if it voided none
   int times_memory_stayed_busy = 0;      ///< contexts whose samples were taken though memory stayed slower than it was

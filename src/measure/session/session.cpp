@@ -199,7 +199,7 @@ class SessionRun {
       peak = gpu->theoretical_peak_bytes_per_s();
     sampler_ = std::make_unique<Sampler>(
         Sampling{session_.backend.get(), session_.instruments, session_.rules, order_seed_, run_id_, peak,
-                 session_.machine.load_limit_bytes_per_s(), session_.patience_s});
+                 session_.machine.load_limit_bytes_per_s(), session_.keeps_rows, session_.patience_s});
     if (results_) remember(sampler_->history(), results_->earlier_rows(), finished_);
   }
 

@@ -262,9 +262,10 @@ __global__ void waits_for_a_bit(unsigned* bits) {
 
 TEST_P(SimIdioms, AtomicsThatChangeNothingAreWaits) {
   const auto lock = on_device<int>({1});
-  EXPECT_EQ(fault_of<waits_for_a_lock>(2, 32, 0, lock.ptr()).kind, FaultKind::endless_wait);
-  EXPECT_EQ(fault_of<waits_by_exchanging>(2, 32, 0, lock.ptr()).kind, FaultKind::endless_wait);
-  EXPECT_EQ(fault_of<waits_for_a_bit>(2, 32, 0, zeros<unsigned>(1).ptr()).kind, FaultKind::endless_wait);
+  // Two threads: each may update 400,000 times in vain before the wait counts as endless.
+  EXPECT_EQ(fault_of<waits_for_a_lock>(2, 1, 0, lock.ptr()).kind, FaultKind::endless_wait);
+  EXPECT_EQ(fault_of<waits_by_exchanging>(2, 1, 0, lock.ptr()).kind, FaultKind::endless_wait);
+  EXPECT_EQ(fault_of<waits_for_a_bit>(2, 1, 0, zeros<unsigned>(1).ptr()).kind, FaultKind::endless_wait);
 }
 
 /// One that finds what is there already is no wait, however often.

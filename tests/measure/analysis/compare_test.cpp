@@ -522,7 +522,10 @@ TEST(MeasureCompare, ARunThatKeepsNoRowsWritesNothing) {
   const Folder folder;
   const Variant a = variant("a", 1);
   struct Groups final : RunObserver {
-    void group(const GroupOutcome& g) override { seen.push_back(g.seconds.size()); }
+    void group(const GroupOutcome& g) override {
+      seen.push_back(g.seconds.size());
+      EXPECT_EQ(g.samples_csv, "") << "the text of raw samples that nobody writes";
+    }
     std::vector<std::size_t> seen;
   } groups;
   Session s = session(folder, {point(a, 100), point(a, 200)}, scripted::constant(1e-5));

@@ -85,6 +85,8 @@ TEST(MeasurePlan, SlowCallsGetFewSamplesAndCheapOnesMany) {
   EXPECT_EQ(samples_for(rules, 1e-2, 2e-2), 12);
   EXPECT_EQ(samples_for(rules, 0.019, 0.2), 7);
   EXPECT_EQ(samples_for(rules, 0.021, 0.05), 3);
+  const SamplingRules endless{.max_samples = 1'000'000'000, .time_budget_s = 1};
+  EXPECT_LE(samples_for(endless, 1e-7, 1e-7), 200'000) << "what surrounds a sample costs time, too";
 }
 
 TEST(MeasurePlan, PointsEndToEndMayHaveMoreSamplesIfTimeAllows) {

@@ -1,0 +1,93 @@
+/// tuned/rows.h, columns.h and segments.h as variants: one launch for any shape.
+///
+///   tuned/rows      a row's bits are its own
+///   tuned/columns   the bits of a column follow from the matrix's shape
+///   tuned/segments  the bits of a row with the same elements
+
+#include <memory>
+
+#include "device/device.h"
+#include "device/wide.h"
+#include "tuned/columns.h"
+#include "tuned/prepared.h"
+#include "tuned/rows.h"
+#include "tuned/segments.h"
+
+namespace reductio {
+namespace {
+using namespace device;
+
+template <class In, class Acc>
+std::unique_ptr<Plan> plan_of_rows(const Problem& p, const tuned::Gpu& gpu) {
+  const tuned::RowSums<In, Acc> sums(p.rows(), p.columns(), p.pitch(), gpu);
+  const auto workspace = zeroed_buffer<std::uint64_t>(tuned::rows_workspace_words(gpu));
+  const PlanInfo info{.grid_blocks = sums.grid(), .block_threads = sums.block(), .longest_chain = sums.longest_chain(),
+                      .workspace_bytes = workspace.bytes()};
+  return plan_of(info, [=](void* in, void* out, Stream stream) {
+    sums(static_cast<const In*>(in), static_cast<Acc*>(out), workspace.ptr(), stream);
+  });
+}
+
+template <class In, class Acc>
+std::unique_ptr<Plan> plan_of_columns(const Problem& p, const tuned::Gpu& gpu) {
+  const tuned::ColumnSums<In, Acc> sums(p.rows(), p.columns(), p.pitch(), gpu);
+  const auto workspace = zeroed_buffer<std::uint64_t>(tuned::columns_workspace_words<In, Acc>());
+  const PlanInfo info{.grid_blocks = sums.grid(), .block_threads = tuned::columns_block,
+                      .longest_chain = sums.longest_chain(), .workspace_bytes = workspace.bytes()};
+  return plan_of(info, [=](void* in, void* out, Stream stream) {
+    sums(static_cast<const In*>(in), static_cast<Acc*>(out), workspace.ptr(), stream);
+  });
+}
+
+template <class In, class Acc>
+std::unique_ptr<Plan> plan_of_segments(const Problem& p, const tuned::Gpu& gpu) {
+  const auto workspace = zeroed_buffer<std::uint64_t>(tuned::rows_workspace_words(gpu));
+  const PlanInfo info{.grid_blocks = tuned::segment_blocks(gpu), .block_threads = tuned::long_row_block,
+                      .longest_chain = tuned::RowSums<In, Acc>(1, longest_line(p), longest_line(p), gpu).longest_chain(),
+                      .workspace_bytes = workspace.bytes()};
+  return plan_of(info, [=, segments = p.segments(), offsets = p.shape.offsets_on_device](void* in, void* out,
+                                                                                         Stream stream) {
+    tuned::sum_segments(static_cast<const In*>(in), offsets, segments, static_cast<Acc*>(out), workspace.ptr(), gpu,
+                        stream);
+  });
+}
+
+std::unique_ptr<Plan> prepare(const Problem& p, const Settings&, const DeviceInfo& device) {
+  const tuned::Gpu gpu = tuned::gpu_of(device);
+  return dispatch_wide(p, [&]<class In, class Acc>() {
+    switch (p.operation) {
+      case Operation::row_sums: return plan_of_rows<In, Acc>(p, gpu);
+      case Operation::column_sums: return plan_of_columns<In, Acc>(p, gpu);
+      case Operation::segment_sums: return plan_of_segments<In, Acc>(p, gpu);
+      default: break;
+    }
+    throw Refused("operation is not supported");
+  });
+}
+
+Variant tuned_lines(const std::string& id, const std::string& title, Operation operation, const Strategy& how) {
+  return {.id = id,
+          .title = title,
+          .cites = "src/" + id + ".h",
+          .kind = VariantKind::ours,
+          .own_experiment = "shapes",
+          .how = how,
+          .operations = {operation},
+          .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::f16, ElementType::bf16},
+          .persistent_state = "the words in which blocks meet: zero between calls",
+          .determinism = Determinism::always};
+}
+
+const Register registered_rows(tuned_lines("tuned/rows", "tuned, rows", Operation::row_sums,
+                                           {"16-byte loads", "warp shuffles", "even share of tiles, packed atomics"}),
+                               prepare);
+const Register registered_columns(tuned_lines("tuned/columns", "tuned, columns", Operation::column_sums,
+                                              {"16-byte loads, rows in turn", "tree in shared memory", "last block"}),
+                                  prepare);
+const Register registered_segments(tuned_lines("tuned/segments", "tuned, segments", Operation::segment_sums,
+                                               {"16-byte loads", "warp shuffles",
+                                                "even share of elements, packed atomics"}),
+                                   prepare);
+
+}  // namespace
+}  // namespace reductio

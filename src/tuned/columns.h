@@ -1,0 +1,253 @@
+#pragma once
+/// Sums of the columns of a matrix that lies row by row, in one launch; for your own .cu files.
+///
+///   #include "reductio/tuned/columns.h"
+///
+///   tuned::sum_columns(in, rows, columns, pitch, out, workspace, gpu, stream);   // out[c] = the sum of column c
+///
+/// The workspace has columns_workspace_bytes<In, Acc>() bytes that are zero before the first call. The rest is as in
+/// tuned/rows.h. A column's bits follow from its elements, its type, and the matrix's rows, columns, and whether it has
+/// a pitch: not from the address or the GPU.
+///
+/// How it works: lanes have neighbouring columns, 16 bytes each, and the threads above them take rows in turn. Several
+/// blocks share many rows. Each stores its sums, and the last one to come adds them up in the order of the rows. A few
+/// columns without a pitch are read as a matrix of fewer rows that are longer: row j of 2 m columns is rows 2 j and
+/// 2 j + 1 of m. In the end the columns that are one are added up.
+
+#include <numeric>
+
+#include "rows.h"
+
+#if __cplusplus >= 201703L
+
+namespace reductio::tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+inline constexpr unsigned columns_block = 512;
+/// At most so many blocks share a matrix. On all GPUs alike, since the bits follow from it.
+inline constexpr unsigned columns_blocks = 256;
+
+/// How a matrix is shared. A block has 2^log_lanes vectors of a row, a tile of columns; the other threads are on other
+/// rows.
+struct ColumnShape {
+  std::int64_t rows, columns, pitch;  ///< as they are read
+  std::int64_t rest;                  ///< rows behind those, as they are
+  unsigned merged;                    ///< so many columns are one
+  unsigned log_lanes, tiles, chunks;  ///< chunks: of rows, each of another block
+};
+
+template <class In>
+ColumnShape column_shape(std::size_t rows, std::size_t columns, std::size_t pitch) {
+  constexpr std::size_t lanes = Vector<In>::lanes, widest = columns_block * lanes, narrow = widest / 8;
+  std::size_t merged = 1;
+  if (pitch == columns && columns < narrow && columns > 0) {
+    const std::size_t whole = lanes / std::gcd(lanes, columns);  // so that rows are whole vectors
+    merged = std::min(widest / columns, rows) / whole * whole;
+    if (merged == 0) merged = 1;
+  }
+  ColumnShape s{};
+  s.rows = static_cast<std::int64_t>(rows / merged);
+  s.rest = static_cast<std::int64_t>(rows % merged);
+  s.columns = static_cast<std::int64_t>(columns * merged);
+  s.pitch = static_cast<std::int64_t>(pitch * merged);
+  s.merged = static_cast<unsigned>(merged);
+  const std::size_t vectors = ceil_div(columns * merged, lanes);
+  // Eight rows a thread, if there are so many.
+  s.log_lanes = merged > 1 ? 9 : 6;
+  while (s.log_lanes < 9 && rows < std::size_t{8} * (columns_block >> s.log_lanes)) ++s.log_lanes;
+  while (s.log_lanes > 0 && (std::size_t{1} << (s.log_lanes - 1)) >= vectors) --s.log_lanes;
+  s.tiles = static_cast<unsigned>(std::max<std::size_t>(ceil_div(vectors, std::size_t{1} << s.log_lanes), 1));
+  const std::size_t down = columns_block >> s.log_lanes, is_large = rows * columns * sizeof(In) > 32 * MiB,
+                    most = std::max<std::size_t>((is_large ? columns_blocks : columns_blocks / 2) / s.tiles, 1);
+  s.chunks = static_cast<unsigned>(std::max<std::size_t>(std::min(most, rows / merged / (8 * down)), 1));
+  return s;
+}
+
+/// Halves `count` rows of `width` sums each, which lie behind each other, until one is left. By a block.
+template <class W>
+__device__ void add_rows(W* sums, unsigned count, unsigned width) {
+  while (count > 1) {
+    const unsigned half = (count + 1) / 2, moved = (count - half) * width;
+    for (unsigned i = threadIdx.x; i < moved; i += columns_block) sums[i] += sums[half * width + i];
+    __syncthreads();  // the halves are added before the next ones are
+    count = half;
+  }
+}
+
+/// Launch: shape.tiles * shape.chunks blocks of columns_block.
+template <class In, class Acc, bool aligned>
+__global__ void __launch_bounds__(columns_block)
+    sum_down(const In* in, const ColumnShape shape, Acc* out, typename AddedIn<Acc>::type* partials,
+                unsigned* counts) {
+  using W = typename AddedIn<Acc>::type;
+  constexpr int lanes = Vector<In>::lanes, under_way = 8;
+  constexpr unsigned most = columns_block * lanes;
+  __shared__ __align__(16) W sums[most];
+  __shared__ bool is_last;
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  const unsigned across = 1u << shape.log_lanes, down = columns_block >> shape.log_lanes, x = threadIdx.x & (across - 1),
+                 y = threadIdx.x >> shape.log_lanes, width = across * lanes, tile = blockIdx.x % shape.tiles,
+                 chunk = blockIdx.x / shape.tiles;
+  const std::int64_t first = std::int64_t{tile} * width, behind = shape.rows * (chunk + 1) / shape.chunks;
+  // Lane k of a thread: neighbours by one load, or columns that are `across` apart by one load each.
+  const auto column_of = [&](int k) { return aligned ? x * lanes + static_cast<unsigned>(k) : x + static_cast<unsigned>(k) * across; };
+  const std::int64_t here = shape.columns - first;  // columns of this tile and behind it
+  W mine[lanes] = {};
+  for (std::int64_t row = shape.rows * chunk / shape.chunks + y; row < behind; row += std::int64_t{under_way} * down) {
+    const In* const at = in + (row * shape.pitch + first);
+    if constexpr (aligned) {
+      uint4 v[under_way];
+#pragma unroll
+      for (int u = 0; u < under_way; ++u) {
+        v[u] = {};
+        if (row + u * std::int64_t{down} < behind && x * lanes < here)
+          v[u] = __ldg(reinterpret_cast<const uint4*>(at + u * std::int64_t{down} * shape.pitch) + x);
+      }
+#pragma unroll
+      for (int u = 0; u < under_way; ++u) {
+        Vector<In> e;
+        memcpy(&e, &v[u], sizeof e);
+#pragma unroll
+        for (int k = 0; k < lanes; ++k) mine[k] += widened<W>(e.lane[k]);
+      }
+    } else {
+      constexpr int rows = under_way / 2;
+#pragma unroll
+      for (int half = 0; half < under_way; half += rows) {
+        In e[rows][lanes];
+#pragma unroll
+        for (int u = 0; u < rows; ++u) {
+          const std::int64_t further = (half + u) * std::int64_t{down};
+#pragma unroll
+          for (int k = 0; k < lanes; ++k) {
+            e[u][k] = In{};
+            if (row + further < behind && column_of(k) < here) e[u][k] = at[further * shape.pitch + column_of(k)];
+          }
+        }
+#pragma unroll
+        for (int u = 0; u < rows; ++u) {
+#pragma unroll
+          for (int k = 0; k < lanes; ++k) mine[k] += widened<W>(e[u][k]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < lanes; ++k) sums[y * width + column_of(k)] = mine[k];
+  __syncthreads();  // all sums are stored before they are added up
+  add_rows(sums, down, width);
+  const auto columns = static_cast<unsigned>(shape.merged > 1 ? shape.columns / shape.merged : here < width ? here : width);
+  if (shape.merged > 1) add_rows(sums, shape.merged, columns);
+  const auto store = [&](unsigned c) {
+    W sum = W{} + sums[c];
+    for (std::int64_t r = 0; r < shape.rest; ++r)
+      sum += widened<W>(in[shape.rows * shape.pitch + r * columns + c]);
+    out[first + c] = static_cast<Acc>(sum);
+  };
+  if (shape.chunks == 1) {
+    for (unsigned c = threadIdx.x; c < columns; c += columns_block) store(c);
+    return;
+  }
+  // Chunk by chunk, in whole vectors.
+  constexpr unsigned each = 16 / sizeof(W);
+  const unsigned units = (columns + each - 1) / each, stride = units * each;
+  W* const of_tile = partials + std::size_t{tile} * shape.chunks * width;
+  for (unsigned c = threadIdx.x; c < stride; c += columns_block) of_tile[chunk * stride + c] = c < columns ? sums[c] : W{};
+  __threadfence();  // the sums before the count
+  __syncthreads();  // of all threads
+  if (threadIdx.x == 0) {
+    is_last = device::atomicAdd(counts + tile, 1u) == shape.chunks - 1;
+    if (is_last) device::store_relaxed(counts + tile, 0u);
+  }
+  __syncthreads();  // is_last
+  if (!is_last) return;
+  __threadfence();  // the count before the sums of the others
+  // As many threads for each vector as there are: they take chunks in turn, eight at a time.
+  unsigned groups = 1;
+  while (2 * groups * units <= columns_block && 2 * groups <= shape.chunks) groups *= 2;
+  const auto stored = reinterpret_cast<const uint4*>(of_tile);
+  for (unsigned i = threadIdx.x; i < groups * units; i += columns_block) {
+    const unsigned unit = i % units;
+    W total[each] = {};
+    for (unsigned c = i / units; c < shape.chunks; c += 8 * groups) {
+      uint4 v[8];
+#pragma unroll
+      for (unsigned u = 0; u < 8; ++u) {
+        v[u] = {};
+        if (c + u * groups < shape.chunks) v[u] = __ldcg(stored + ((c + u * groups) * units + unit));
+      }
+#pragma unroll
+      for (unsigned u = 0; u < 8; ++u) {
+        W part[each];
+        memcpy(part, &v[u], sizeof part);
+#pragma unroll
+        for (unsigned k = 0; k < each; ++k) total[k] += part[k];
+      }
+    }
+#pragma unroll
+    for (unsigned k = 0; k < each; ++k) sums[i * each + k] = total[k];
+  }
+  __syncthreads();  // the groups' sums are stored
+  add_rows(sums, groups, stride);
+  for (unsigned c = threadIdx.x; c < columns; c += columns_block) store(c);
+}
+
+/// Words of 8 bytes of a workspace for the sums of columns, of any shape.
+template <class In, class Acc>
+constexpr std::size_t columns_workspace_words() {
+  constexpr std::size_t partials = std::size_t{columns_blocks} * columns_block * Vector<In>::lanes;
+  return columns_blocks / 2 + ceil_div(partials * sizeof(Acc), sizeof(std::uint64_t));
+}
+template <class In, class Acc>
+constexpr std::size_t columns_workspace_bytes() {
+  return columns_workspace_words<In, Acc>() * sizeof(std::uint64_t);
+}
+
+/// A plan for the sums of a matrix's columns. Cheap to make and to copy; owns nothing.
+template <class In, class Acc = In>
+class ColumnSums {
+  static_assert(adds_up<In, Acc>(), "tuned: the sums' type does not go with the elements' (tuned/tuned.h lists them)");
+  using W = typename AddedIn<Acc>::type;
+
+ public:
+  ColumnSums(std::size_t rows, std::size_t columns, std::size_t pitch, const Gpu& gpu)
+      : shape_(column_shape<In>(rows, columns, pitch)), overlaps_(gpu.compute_capability >= 90) {}
+
+  void operator()(const In* in, Acc* out, std::uint64_t* workspace, void* stream) const {
+    Launch launch{grid(), columns_block, 0, stream};
+    launch.overlaps = overlaps_;
+    const auto counts = reinterpret_cast<unsigned*>(workspace);
+    const auto partials = reinterpret_cast<W*>(workspace + columns_blocks / 2);
+    const std::size_t size = sizeof(In), pitch = static_cast<std::size_t>(shape_.pitch);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(in) % 16 == 0 && (pitch * size % 16 == 0 || shape_.rows < 2) &&
+                         static_cast<std::size_t>(shape_.columns) * size % 16 == 0;
+    if (aligned) device::launch<sum_down<In, Acc, true>>(launch, in, shape_, out, partials, counts);
+    else device::launch<sum_down<In, Acc, false>>(launch, in, shape_, out, partials, counts);
+  }
+
+  std::size_t grid() const { return std::size_t{shape_.tiles} * shape_.chunks; }
+
+  /// The longest chain of additions that an element passes through; each may round.
+  std::size_t longest_chain() const {
+    const auto rows = static_cast<std::size_t>(shape_.rows);
+    const std::size_t down = columns_block >> shape_.log_lanes, of_thread = ceil_div(ceil_div(rows, shape_.chunks), down) + 8;
+    return of_thread + 9 + 12 + shape_.chunks + static_cast<std::size_t>(shape_.rest) + 1;
+  }
+
+ private:
+  ColumnShape shape_;
+  bool overlaps_;
+};
+
+/// The sums of the columns in one call.
+template <class In, class Acc>
+void sum_columns(const In* in, std::size_t rows, std::size_t columns, std::size_t pitch, Acc* out,
+                 std::uint64_t* workspace, const Gpu& gpu, void* stream) {
+  ColumnSums<In, Acc>(rows, columns, pitch, gpu)(in, out, workspace, stream);
+}
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::tuned
+
+#endif  // C++17

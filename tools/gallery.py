@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""The gallery of docs/kernels.md: a picture of each kernel of a document, of modern's and of tuned's finishes.
+
+    python tools/gallery.py --out DIR [--reductio PATH]      draws the pictures
+
+tools/summary.py writes the tables around them: what a kernel does, by the head of its source; the claims on it; its
+counts, by experiments/results/counts.csv; its time, by a machine's results.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src")]
+
+from report import results as rs  # noqa: E402
+from report.command_line import Parser  # noqa: E402
+
+COUNTS = ROOT / "experiments" / "results" / "counts.csv.gz"
+PROFILED = ROOT / "experiments" / "results" / "nvidia-h200-counts" / "counts.csv.gz"
+SOURCES = ("squares", "twopass", "unroll", "levels", "multiblock", "modern", "tuned")
+# How `reductio draw` is called of a kernel, or of a source, where 16 elements would not show what it teaches: blocks
+# that have little to do show how they finish, and sums of i32 can be read from words that hold more.
+def one_in(elements: int, *settings: str) -> dict[str, tuple[str, ...]]:
+    return {"": ("--every", str(elements), *settings)}
+
+
+LAUNCHES = {
+    "squares": one_in(8), "multiblock": one_in(4), "modern": one_in(8), "modern/shuffle": one_in(4),
+    "modern/warp-reduce": one_in(4), "modern/loads-in-flight": one_in(32), "modern/fan-in": one_in(16, "--types", "i32"),
+    "modern/packed-atomic": one_in(16), "unroll/unroll2": one_in(4), "unroll/unroll4": one_in(8),
+    **{f"unroll/unroll8{more}": one_in(16) for more in ("", "-warp", "-complete", "-template")},
+    **{f"levels/{which}-stride": one_in(8, "--set", "granularity=2") for which in ("global", "local")},
+    "tuned/sum": {"one block": (), "packed atomics": ("--every", "256", "--types", "i32", "--set", "reading=strided"),
+                  "cluster": ("--every", "512", "--types", "i32", "--set", "reading=cluster")},
+}
+# Two are drawn like tuned/sum; the third is refused, since its result is wrong.
+LEFT_OUT = {"tuned/sum-any-order", "tuned/sum-raw-workspace", "twopass/multiple-of-32"}
+H200_SMS = 132
+ELEMENTS = 16
+N = 2**24
+DOCS = "kernels"  # beside the page
+
+
+def described(source: str) -> dict[str, str]:
+    """What the head of a source says of each of its variants."""
+    head = (ROOT / "src" / "kernels" / f"{source}.cu").read_text(encoding="utf-8")
+    return {variant: words for variant, words in re.findall(r"^///   (\w+/[\w-]+) +(.+)$", head, re.MULTILINE)
+            if variant not in LEFT_OUT}
+
+
+def pictures() -> dict[str, tuple[str, str, tuple[str, ...]]]:
+    """By the file's name: a variant, which of its launches it is, and how that is drawn."""
+    found = {}
+    for source in SOURCES:
+        for variant in described(source):
+            for words, options in LAUNCHES.get(variant, LAUNCHES.get(source, {"": ()})).items():
+                found["-".join((variant.replace("/", "-"), *words.split())) + ".svg"] = variant, words, options
+    return found
+
+
+def gallery(results: rs.Results) -> str:
+    """A table for each source: the picture, and what is known of the kernel."""
+    from text.in_words import in_words, judged
+
+    said, verdicts, counts, times = in_words(), judged(results), counts_by_variant(), times_by_variant(results)
+    parts = []
+    for source in SOURCES:
+        words = described(source)
+        rows = [f"### {source}", "", f"[The source](../src/kernels/{source}.cu)", "", "| picture | kernel |", "|---|---|"]
+        shown, told = set(), set()
+        for name, (variant, launch, _) in pictures().items():
+            if variant not in words:
+                continue
+            cells = [f"**`{variant}`**" + (f", {launch}" if launch else ""), words[variant]]
+            if variant not in shown:
+                cells += [*claims_on(variant, verdicts, said, told), counts.get(variant, ""), times.get(variant, "")]
+            shown.add(variant)
+            text = "<br>".join(cell.replace("|", r"\|") for cell in cells if cell)
+            rows.append(f"| ![{variant}: what is added to what]({DOCS}/{name}) | {text} |")
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def claims_on(variant: str, verdicts: dict, said: dict, told: set[str]) -> list[str]:
+    """The claims that it wins by, or else those that it loses by. Of one that was not told before the lesson, too, if
+    the verdict is still that."""
+    def those(side: str) -> list[str]:
+        return [claim for claim, (first, tests, _) in verdicts.items()
+                if any(str(row[side]).split(":")[0] == variant for row in [first, *(t for _, t in tests.iterrows())])]
+
+    found = []
+    for claim in (those("variant") or those("base"))[:2]:
+        if claim in told:
+            found.append(f"[{claim}](claims.md), above")
+            continue
+        told.add(claim)
+        first, _, verdict = verdicts[claim]
+        lesson = said[claim]["sentence"] if said[claim]["verdict"] == verdict else ""
+        found.append(f"[{claim}](claims.md), *{verdict}*: {first['statement']}. {lesson}".strip())
+    return found
+
+
+def rows_in(path: Path) -> list[dict[str, str]]:
+    with gzip.open(path, "rt", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def left_out_by_nvcc(row: dict[str, str]) -> int:
+    """What the source's loads count and the machine code's do not: docs/kernels.md says which loads."""
+    size = {"i32": 4, "f32": 4, "f64": 8}[row["element_type"]]
+    unit = row["counter"].rsplit(" ")[-1]
+    if row["counter"].startswith("global load") and "load=chained" in row["settings"]:
+        summands = int(row["variant"][-1])  # unroll/unroll4: the sum so far is loaded again for all but one addition
+        warps = int(row["n"]) // summands // 32
+        return (summands - 2) * warps * {"requests": 1, "sectors": size}[unit]
+    if row["counter"].startswith("shared load") and row["variant"] in ("multiblock/two-launch", "multiblock/last-block"):
+        trees, warps = 2 * H200_SMS + 1, 32  # two blocks for each SM, and one for their sums; thread 0's load is left
+        return trees * {"requests": warps - 1, "wavefronts": warps * size // 4 - 1, "conflicts": 0}[unit]
+    return 0
+
+
+def agreement(_results: rs.Results) -> str:
+    """Of each counter how often it is Nsight Compute's, as it is or without what nvcc leaves out, and by how much the
+    others differ."""
+    lines = ["| counter | compared | equal | equal without loads that nvcc leaves out | more, as warps collide |",
+             "|---|--:|--:|--:|--:|"]
+    rows = rows_in(PROFILED)
+    for counter in dict.fromkeys(row["counter"] for row in rows):
+        compared = [(int(row["simulated"]), int(row["simulated"]) - left_out_by_nvcc(row), int(row["profiled"]))
+                    for row in rows if row["counter"] == counter]
+        equal = sum(counted == profiled for counted, _, profiled in compared)
+        explained = sum(counted != left == profiled for counted, left, profiled in compared)
+        off = [profiled / left - 1 for _, left, profiled in compared if left != profiled]
+        lines.append(f"| {counter} | {len(compared)} | {equal} | {explained or ''} | "
+                     f"{f'{len(off)}, by at most {100 * max(off):.1f} %' if off else ''} |")
+    return "\n".join(lines)
+
+
+def counts_by_variant() -> dict[str, str]:
+    rows, found = rows_in(COUNTS), {}
+    for variant in {row["variant"] for row in rows}:
+        c = {row["counter"]: int(row["simulated"]) for row in rows if row["variant"] == variant}
+        found[variant] = "; ".join((
+            f"{c['global load sectors'] / c['global load requests']:.3g} sectors a load, "
+            f"{100 * c['global load bytes'] / (32 * c['global load sectors']):.0f} % used",
+            f"{c['shared load conflicts'] + c['shared store conflicts']:,} bank conflicts",
+            f"{c['block barriers']:,} barriers", f"chain of {c['longest chain']:,}" if "longest chain" in c else "")).rstrip("; ")
+    return found
+
+
+def times_by_variant(results: rs.Results) -> dict[str, str]:
+    """Of the standard launch, on the device where it ends there."""
+    found = {}
+    for experiment in ("modern", "comparison"):
+        table = rs.where_is(results.experiment(experiment), n=N, status="ok", device="cuda", by_default=True)
+        table = table[table["caller"] == ""] if "caller" in table else table
+        for kind in ("i32", "f32"):
+            for mode, words in (("end_to_end", "end to end"), ("device", "on the device")):
+                for _, row in rs.where_is(table, element_type=kind, timing_mode=mode).iterrows():
+                    found[row["variant"]] = f"{microseconds(row['time_median_s'])} us {words}"
+    return found
+
+
+def draw(reductio: str, variant: str, options: tuple[str, ...]) -> str:
+    done = subprocess.run([reductio, "draw", variant, "--n", str(ELEMENTS), *options], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"gallery.py: {variant}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def microseconds(seconds: float) -> str:
+    """As in tools/summary.py."""
+    us = seconds * 1e6
+    return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
+
+
+def main() -> int:
+    parser = Parser(prog="gallery.py", description="Draws the gallery of kernels")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "kernels", metavar="DIR")
+    parser.add_argument("--reductio", default=str(ROOT / "build" / "bin" / "reductio"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    size = 0
+    for name, (variant, _, how) in pictures().items():
+        size += (options.out / name).write_text(draw(options.reductio, variant, how))
+    print(f"{len(pictures())} pictures, {size / 1024:.0f} KiB; {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
