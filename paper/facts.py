@@ -24,11 +24,11 @@ import numpy as np
 import pandas as pd
 
 import contrasts  # for queries, as speeds()
+from claims import CLAIM, OPEN, counts, one_machine, with_tests
 from report import results as rs
 from figures.frontier import points_of
 from figures.index import speeds
-from goals import ODD
-from verdicts import OPEN, counts
+from series import ODD
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".txt")
@@ -170,10 +170,15 @@ def verdicts(d: rs.Results, *claims: str) -> set[str]:
     return set(d.rows("verdicts", role="claim", claim=claims)["verdict"])
 
 
+def steps(d: rs.Results, claim: str) -> list[str]:
+    """The verdicts of its tests at the document's own size."""
+    return with_tests(d.table("verdicts"), claim, CLAIM)[1]["verdict"].tolist()
+
+
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
     here, theirs = (folder.rows("verdicts", role=role).set_index("claim")["verdict"] for folder in (d, d.other(other)))
-    decided = ~here.isin(OPEN) & ~theirs.reindex(here.index).isin(OPEN)
+    decided = ~here.isin(OPEN) & ~theirs.reindex(here.index).isin(OPEN) & ~here.index.isin(list(one_machine()))
     return set(here.index[decided & (here != theirs.reindex(here.index))])
 
 

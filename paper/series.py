@@ -77,6 +77,9 @@ class Series:
         return self._at.get(n)
 
 
+# Sizes beside powers of two.
+ODD = [2**k + d for k in range(10, 32) for d in (-1, 1)]
+
 SHORT = {"time_median_s": "time", "time_ci_low_s": "low", "time_ci_high_s": "high", "share_of_read_ceiling": "share",
          "speedup": "speedup", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
 

@@ -8,6 +8,16 @@ from pathlib import Path
 
 SOURCE = Path(os.environ.get("REDUCTIO_SOURCE_DIR", Path(__file__).resolve().parents[1]))
 
+BIN = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
+
+
+def judge(folder: Path, *options) -> Path:
+    """Writes verdicts.csv and goals.csv, by the contrasts.csv that the folder has."""
+    done = subprocess.run([BIN, "summarize", folder.resolve(), "--judge", "--quiet", *map(str, options)], cwd=SOURCE,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
 
 @functools.cache
 def optimises_little(nvcc: str) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def claims(results: rs.Results) -> str:
                     [[field.replace("|", r"\|") for field in row] for row in rows], "llrll")
 
 
-COUNTED = re.compile(r"rank correlation [\d.]+|[\d.e+]+ over [\d.e+]+|[\d,]+ of [\d,]+ blocks wrong")
+COUNTED = re.compile(r"rank correlation [\d.]+|[\d.e+]+ over [\d.e+]+|[\d,]+ of [\d,]+ (?:blocks wrong|rows right)")
 
 
 def measured(tests: pd.DataFrame) -> str:
@@ -128,6 +128,8 @@ def measured(tests: pd.DataFrame) -> str:
     from text.claims import ratios
 
     counts = [match[0] for match in map(COUNTED.search, tests["reason"]) if match]
+    if len(counts) > 2:  # a range of steps
+        return f"{tests['ratio'].min():#.3g} to {tests['ratio'].max():#.3g}"
     return ratios(tests, with_interval, lambda ratio: f"{ratio:#.3g}") or "; ".join(dict.fromkeys(counts))
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 import series as sr
-import goals
 from report import results as rs
 from report import style
 from figures.panels import PARITY_LOOK
@@ -23,7 +22,7 @@ DRAWN = "between powers of two"
 def draw(results: rs.Results):
     """None where tuned.csv has nothing of tuned beside CUB."""
     rows = results.experiment("tuned")
-    rows = rows[rows["speedup"].notna() & ~rows["n"].isin(goals.ODD)
+    rows = rows[rows["speedup"].notna() & ~rows["n"].isin(sr.ODD)
                 & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")
                                                      & rows["settings"].str.startswith("reading=auto")))].sort_values("n")
     by_call = {(variant, f"{way}/{state}", start, t): points for (variant, way, state, start, t), points in

@@ -5,8 +5,8 @@ import csv
 import pandas as pd
 
 import claims
+from claims import AT_LARGE, CLAIM, with_tests
 from report import results as rs
-from verdicts import AT_LARGE, CLAIM, with_tests
 
 FILE = claims.FILE.with_name("claims_in_words.csv")
 

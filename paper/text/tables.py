@@ -196,7 +196,7 @@ def provenance_rows(results: rs.Results) -> list[str]:
     return lines
 
 
-TABLES = {"claims": claims.body, "changes": claims.changes_body, "times": times_rows, "models": models_rows,
+TABLES = {"claims": claims.body, "times": times_rows, "models": models_rows,
           "timing": timing_rows, "machines": machines_rows, "refused": refused_rows, "catalog": catalog_rows,
           "provenance": provenance_rows, "goals": tuned.goals_body, "tuned": tuned.parts_body}
 

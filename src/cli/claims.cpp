@@ -1,10 +1,9 @@
-/// reductio claims: what the documents claim, and the verdicts that paper/verdicts.py wrote into a results folder.
+/// reductio claims: what the documents claim, and the verdicts that `reductio summarize` wrote into a results folder.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
 #include <map>
@@ -15,6 +14,7 @@
 #include "cli/selection.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "measure/analysis/verdicts.h"
 #include "measure/results/csv.h"
 
 namespace reductio::cli {
@@ -25,34 +25,24 @@ struct ClaimsOptions {
   std::vector<std::string> claims;
 };
 
-constexpr std::array<std::string_view, 7> verdict_words = {
-    "holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed", "not decidable here"};
-/// Of a claim whose tests were changed, its verdicts by the tests as they stood before each change, separated by "; ".
-constexpr const char* before_column = "verdicts_before";
-constexpr std::array<const char*, 13> verdict_columns = {"claim",  "statement", "n",          "base",      "variant",
-                                                         "ratio",  "ci_low",    "ci_high",    "threshold", "verdict",
-                                                         "reason", "role",      before_column};
-
 /// verdicts.csv, checked.
 class Verdicts {
  public:
   explicit Verdicts(const std::filesystem::path& folder) : path_(folder / "verdicts.csv") {
     if (!std::filesystem::is_directory(folder))
       throw UsageError(folder.string() + " is not a folder: name a results folder");
-    const std::string remedy = "run `reductio summarize " + folder.string() +
-                               "` and `.venv/bin/python paper/verdicts.py " + folder.string() +
-                               "` in the project's folder, where ./check --quick makes .venv,";
+    const std::string remedy = "run `reductio summarize " + folder.string() + "` in the project's folder";
     const auto text = content_of(path_);
     if (!text && !std::filesystem::exists(folder / "machine.json"))
       throw UsageError(folder.string() +
                        " holds no results: name a results folder, as experiments/results/nvidia-h200");
-    if (!text) throw UsageError("there is no " + path_.string() + ": " + remedy + " to judge the claims");
+    if (!text) throw UsageError("there is no " + path_.string() + ": " + remedy + ", to judge the claims");
     CsvText csv = parse_csv(*text);
     const std::string again = remedy + " again";
     if (csv.whole_bytes < text->size()) throw UsageError(path_.string() + " was cut while being written: " + again);
     if (csv.records.size() < 2) throw UsageError(path_.string() + " holds no verdict: " + again);
     const Fields header = csv.records.front();
-    for (const char* column : verdict_columns) {
+    for (const std::string& column : names_of(verdict_schema())) {
       const auto found = std::find(header.begin(), header.end(), column);
       if (found == header.end()) throw UsageError(path_.string() + " lacks the column " + column + ": " + again);
       at_[column] = static_cast<std::size_t>(found - header.begin());
@@ -63,31 +53,14 @@ class Verdicts {
       if (records_[i].size() != header.size())
         throw UsageError(fmt::format("{} has {} of {} fields: {}", where, records_[i].size(), header.size(), again));
       const std::string& verdict = field(records_[i], "verdict");
-      if (std::find(verdict_words.begin(), verdict_words.end(), verdict) == verdict_words.end())
+      const auto& words = claim_verdicts();
+      if (std::find(words.begin(), words.end(), verdict) == words.end())
         throw UsageError(where + ": there is no verdict '" + verdict + "': " + again);
-      for (const std::string& earlier : verdicts_before(records_[i]))
-        if (std::find(verdict_words.begin(), verdict_words.end(), earlier) == verdict_words.end())
-          throw UsageError(where + ": " + before_column + " has '" + earlier + "', no verdict: " + again);
       for (const char* column : {"n", "ratio", "ci_low", "ci_high"}) require_number(records_[i], column, where, again);
     }
   }
 
   const std::vector<Fields>& records() const { return records_; }
-  std::vector<std::string> verdicts_before(const Fields& record) const {
-    std::vector<std::string> found;
-    std::string_view rest = field(record, before_column);
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find("; "), rest.size());
-      found.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 2, rest.size()));
-    }
-    return found;
-  }
-  /// By the claim's tests as first set.
-  std::string first_verdict(const Fields& record) const {
-    const auto before = verdicts_before(record);
-    return before.empty() ? field(record, "verdict") : before.front();
-  }
   const std::string& field(const Fields& record, const char* column) const { return record[at_.at(column)]; }
   bool has(const Fields& record, const char* column, const char* value) const { return field(record, column) == value; }
 
@@ -123,23 +96,14 @@ std::string verdict_in_colour(std::string_view verdict) {
   return ink(good ? Ink::green : verdict == "reversed" ? Ink::red : Ink::yellow, verdict);
 }
 
-/// "7 holds, 1 holds but weaker, ...", of the verdicts that count; by the claims' tests, or by those as first set.
-std::string claim_counts(const Verdicts& v, bool as_first_set) {
-  std::map<std::string, int, std::less<>> of;
+/// "7 holds, 1 holds but weaker, ...", of the verdicts that count.
+std::string claim_counts(const Verdicts& v) {
+  std::map<std::string, int> of;
   for (const Fields& r : v.records())
-    if (v.has(r, "role", "claim")) ++of[as_first_set ? v.first_verdict(r) : v.field(r, "verdict")];
+    if (v.has(r, "role", "claim")) ++of[v.field(r, "verdict")];
   std::vector<std::string> words;
-  for (const std::string_view verdict : verdict_words)
-    words.push_back(fmt::format("{} {}", of[std::string(verdict)], verdict));
+  for (const std::string& verdict : claim_verdicts()) words.push_back(fmt::format("{} {}", of[verdict], verdict));
   return join(words, ", ");
-}
-
-/// The claim; "(verdict as first set: reversed)" behind it where its tests as first set gave another verdict.
-std::string statement_of(const Verdicts& v, const Fields& record) {
-  const std::string& statement = v.field(record, "statement");
-  const std::string first = v.first_verdict(record);
-  return first == v.field(record, "verdict") ? statement
-                                             : fmt::format("{} (verdict as first set: {})", statement, first);
 }
 
 void print_claims(const Verdicts& v) {
@@ -148,11 +112,9 @@ void print_claims(const Verdicts& v) {
   Table table({"claim", "verdict", "n", "ratio", "what is claimed"});
   for (const Fields& r : v.records())
     if (v.has(r, "role", "claim"))
-      table.add({v.field(r, "claim"), v.field(r, "verdict"), size_of(v, r), ratio_of(v, r), statement_of(v, r)});
+      table.add({v.field(r, "claim"), v.field(r, "verdict"), size_of(v, r), ratio_of(v, r), v.field(r, "statement")});
   table.print();
-  say(fmt::format("\n{} claims: {}", std::count_if(all.begin(), all.end(), is_claim), claim_counts(v, false)));
-  if (claim_counts(v, true) != claim_counts(v, false))
-    say(fmt::format("by their tests as first set: {}", claim_counts(v, true)));
+  say(fmt::format("\n{} claims: {}", std::count_if(all.begin(), all.end(), is_claim), claim_counts(v)));
 }
 
 /// "S1", "s1": a claim where a folder could stand.
@@ -185,8 +147,6 @@ void print_claim(const Verdicts& v, const std::string& claim) {
                     verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n,
                     found.empty() ? "" : ", " + found, v.field(r, "reason")),
         hang);
-    if (const auto before = v.verdicts_before(r); !before.empty())
-      say(fmt::format("{}  as first set: {}", pad, join(before, ", then ")), hang + 2);
     const std::string &base = v.field(r, "base"), &variant = v.field(r, "variant");
     const std::string calls = base.empty() ? variant : variant + " over " + base;
     const std::string& threshold = v.field(r, "threshold");
@@ -212,7 +172,7 @@ Command add_claims(CLI::App& app) {
   auto options = std::make_shared<ClaimsOptions>();
   CLI::App* sub = app.add_subcommand("claims", "Print the documents' claims and a results folder's verdicts");
   sub->add_option("folder", options->folder,
-                  "The results folder (default: the one in out/results); paper/verdicts.py writes its verdicts.csv");
+                  "The results folder (default: the one in out/results); summarize writes its verdicts.csv");
   sub->add_option("claims", options->claims, "Claims to explain, as S1 U0: each test, its threshold and the reason")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return {sub, [options] { return run(*options); }, true};

@@ -58,17 +58,9 @@ class Columns:
                        counts=those(lambda c: c["kind"] == "count"), **marked)
 
 
-ROWS, SAMPLES, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "samples", "models", "contrasts"))
+ROWS, SAMPLES, MODELS, CONTRASTS, VERDICTS, GOALS = (
+    Columns.of(table) for table in ("rows", "samples", "models", "contrasts", "verdicts", "goals"))
 
-# Of files that the program does not write.
-VERDICTS = Columns(
-    "claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low "
-    "ci_high threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(),
-    words={"verdict": ["holds", "holds but weaker", "mixed", "no effect", "within 2 % of the threshold", "reversed",
-                       "not decidable here"],
-           "role": ["claim", "large", "step", "beside"]})
-GOALS = Columns("goal what quantity element_type timing_mode cache_state demanded measured low high points at at_n verdict "
-                "set".split(), "demanded measured low high points at_n".split())
 # The files that have columns of their own and are no experiment's.
 TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("releases"), "verdicts": VERDICTS,
           "goals": GOALS}
@@ -80,9 +72,8 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            **dict.fromkeys(("as-printed.csv", "copies.csv"), "run `build/bin/as_printed FOLDER`"),
            "compiler.csv": "run experiments/compiler.py",
            "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
-           "contrasts.csv": "run `reductio summarize FOLDER --cpu-results FOLDER` again",
-           "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
-           "goals.csv": "run `python paper/goals.py FOLDER` again",
+           **dict.fromkeys(("contrasts.csv", "verdicts.csv", "goals.csv"),
+                           "run `reductio summarize FOLDER --cpu-results FOLDER` again"),
            **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "raw-workspace.csv", "to-host.csv"),
                            "run `reductio compare --csv` again")}
 

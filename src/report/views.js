@@ -110,7 +110,7 @@ function showReleases() {
 function showClaims() {
   const place = $("claims-view"), view = state.claims, judged = folders.filter(f => f.verdicts);
   if (!judged.length) {
-    place.replaceChildren(make("p", {}, "No folder has verdicts.csv: paper/verdicts.py writes it."));
+    place.replaceChildren(make("p", {}, "No folder has verdicts.csv: `reductio summarize` writes it."));
     return;
   }
   const had = /** @type {any} */ (document.activeElement)?.id, several = judged.length > 1;
@@ -153,7 +153,7 @@ function showClaims() {
     if (i < 0) return several ? [""] : ["", "", "", ""];
     const table = tables[k], w = (/** @type {string} */ name) => table.word(name, i), more = [];
     for (let m = i + 1; m < table.length && table.word("role", m) !== "claim"; ++m) more.push(m);
-    const verdict = w("verdict"), before = w("verdicts_before").split("; ")[0];
+    const verdict = w("verdict");
     const at = (/** @type {number} */ m) => (isFinite(table.number("n", m)) ? size(table.number("n", m)) : "");
     const cells = [
       at(i), ratioAt(table, i),
@@ -161,8 +161,7 @@ function showClaims() {
         make("strong", {class: verdict.startsWith("holds") ? "holds" :
                                verdict === "reversed"      ? "reversed" :
                                                              "other"},
-          verdict),
-        before && before !== verdict ? ` (as first set: ${before})` : ""),
+          verdict)),
       make("div", {}, w("reason"),
         more.length ? make("details", {}, make("summary", {}, counted(more.length, "more test")),
                         tableOf(`Tests of ${w("claim")}`, ["role", "n", "ratio", "demanded", "verdict", "why"],

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from project import SOURCE
-
-BIN = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
+from project import BIN, SOURCE
 
 # So long takes only what hangs, whatever the machine.
 HANGS_S = 1200

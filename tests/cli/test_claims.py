@@ -5,16 +5,16 @@ import shutil
 import pandas as pd
 import pytest
 import synthetic
+from project import judge
 
 import claims
-import verdicts as vd
-from report import results as rs
 from report import tables as tb
 
-COUNTED = {vd.HOLDS: 3, vd.WEAKER: 1, vd.MIXED: 2, vd.NONE: 2, vd.NEAR: 1, vd.REVERSED: 4, vd.UNDECIDED: 23}
+HOLDS, *_, REVERSED, UNDECIDED = claims.VERDICTS
+COUNTED = dict(zip(claims.VERDICTS, (3, 1, 2, 2, 1, 4, 23)))
 
 
-def row(claim: str, verdict: str, role: str = vd.CLAIM, **more) -> dict:
+def row(claim: str, verdict: str, role: str = claims.CLAIM, **more) -> dict:
     return dict.fromkeys(tb.VERDICTS.names, "") | dict(claim=claim, verdict=verdict, role=role, statement=f"what {claim} says",
                                                        reason=f"why {claim} {verdict}") | more
 
@@ -26,12 +26,12 @@ def folder(tmp_path):
     words = [v for v, count in COUNTED.items() for _ in range(count)]
     rows = [row(c, v, n="1048576", ratio="3.80438", ci_low="3.79291", ci_high="3.81598", threshold="> 1.02",
                 base="squares/chunked:block=256", variant="squares/strided:block=256") for c, v in zip(ids[:1], words)]
-    rows += [row(ids[0], vd.REVERSED, vd.AT_LARGE, n=str(2**28), ratio="0.5")]
+    rows += [row(ids[0], REVERSED, claims.AT_LARGE, n=str(2**28), ratio="0.5")]
     rows += [row(c, v) for c, v in zip(ids[1:], words[1:])]
-    rows[3:3] = [row(ids[1], vd.HOLDS, vd.STEP, n="100000000"), row(ids[1], vd.UNDECIDED, vd.STEP, reason="no ncu.csv")]
+    rows[3:3] = [row(ids[1], HOLDS, claims.STEP, n="100000000"), row(ids[1], UNDECIDED, claims.STEP, reason="no ncu.csv")]
     machine = tmp_path / "machine"
     machine.mkdir()
-    vd.write(pd.DataFrame(rows), machine / "verdicts.csv")
+    pd.DataFrame(rows).to_csv(machine / "verdicts.csv", index=False, lineterminator="\n")
     return machine
 
 
@@ -55,12 +55,6 @@ def test_no_line_is_wider_than_the_terminal(reductio, folder, columns, claims):
     assert words.count("at some length") == 12 and (claims or "36 claims: 3 holds" in words)
 
 
-def test_the_count_is_that_of_the_script(reductio, folder):
-    said = reductio("claims", folder).ok().splitlines()[-1]
-    verdicts = claims.verdicts(rs.Results(folder))
-    assert said == f"36 claims: {vd.in_words(vd.counts(verdicts.loc[verdicts['role'] == vd.CLAIM, 'verdict']))}"
-
-
 def test_a_claim_by_name_is_told_in_full(reductio, folder):
     said = reductio("claims", folder, "S1", "S2").ok()
     assert said.splitlines() == [
@@ -77,23 +71,9 @@ def test_a_claim_by_name_is_told_in_full(reductio, folder):
     assert "there is no claim 'S99'" in mixed.error() and not mixed.out  # not after the half of it
 
 
-def test_what_the_script_makes_of_rows_is_read(reductio, tmp_path):
-    folder = synthetic.write_contrasts(synthetic.write_folder(tmp_path / "synthetic"), {"S1": None})
-    assert vd.main([str(folder)]) == 0
-    assert "34 not decidable here" in reductio("claims", folder).ok().splitlines()[-1]
-
-
-def test_verdicts_by_the_tests_as_first_set(reductio, folder):
-    edited(folder, ",why S1 holds,claim,\n", ",why S1 holds,claim,reversed; no effect\n")
-    lines = reductio("claims", folder).ok().splitlines()
-    assert lines[1].endswith("  what S1 says (verdict as first set: reversed)")
-    assert lines[-2].startswith("36 claims: 3 holds")
-    assert lines[-1] == ("by their tests as first set: 2 holds, 1 holds but weaker, 2 mixed, 2 no effect, 1 within 2 % of the "
-                         "threshold, 5 reversed, 23 not decidable here")
-    said = reductio("claims", folder, "S1").ok().splitlines()
-    assert said[2] == "    as first set: reversed, then no effect"
-    edited(folder, "reversed; no effect", "reversed; stays")
-    assert "verdicts_before has 'stays', no verdict" in reductio("claims", folder).error()
+def test_what_summarize_makes_of_rows_is_read(reductio, tmp_path):
+    folder = judge(synthetic.write_contrasts(synthetic.write_folder(tmp_path / "synthetic"), {"S1": None}))
+    assert "36 not decidable here" in reductio("claims", folder).ok().splitlines()[-1]
 
 
 def test_what_decides_nothing_says_so(reductio, folder):
@@ -115,16 +95,15 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     assert f"{tmp_path} holds no results: name a results folder" in reductio("claims", tmp_path).error()
     (tmp_path / "machine.json").write_text("{}")
     said = reductio("claims", tmp_path).error()
-    assert "there is no" in said and f"run `reductio summarize {tmp_path}` and `.venv/bin/python paper/verdicts.py {tmp_path}`" in said
-    assert "./check --quick makes .venv" in said  # without which the script ends in a traceback
+    assert "there is no" in said and f"run `reductio summarize {tmp_path}` in the project's folder, to judge" in said
     whole = (folder / "verdicts.csv").read_bytes()
     for old, new, message in (("threshold", "limit", "lacks the column threshold"),
-                              ("verdicts_before", "earlier", "lacks the column verdicts_before"),
+                              ("claims_version", "edition", "lacks the column claims_version"),
                               (",holds,", ",sticks,", "no verdict 'sticks'"),
                               ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 19 fields")):
         edited(folder, old, new)
         said = reductio("claims", folder).error()
-        assert message in said and "verdicts.py" in said, said
+        assert message in said and "reductio summarize" in said, said
         (folder / "verdicts.csv").write_bytes(whole)
     (folder / "verdicts.csv").write_bytes(whole[:-5])
     assert "was cut while being written" in reductio("claims", folder).error()

@@ -8,7 +8,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from project import SOURCE
+from project import SOURCE, judge
 from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, timing_rows, write_contrasts,
                        write_csv, write_folder)
 
@@ -17,7 +17,6 @@ import contrasts
 import make
 from report import results as rs
 from report import tables as tb
-import verdicts
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
 SUMS = dict(device="cuda", operation="sum", element_type="f32")
@@ -74,7 +73,7 @@ BROKEN = {
     "another run": ("models.csv", swapped("synthetic,comparison", "other,comparison"), "is of another run of comparison"),
     "cut contrasts": ("contrasts.csv", lambda text: text[:-20], "cut while being written: run `reductio summarize"),
     "verdict": ("verdicts.csv", swapped("reversed", "rejected"), "verdict is 'rejected'"),
-    "cut verdicts": ("verdicts.csv", lambda text: text[:-1], "written: run `python paper/verdicts.py FOLDER` again"),
+    "cut verdicts": ("verdicts.csv", lambda text: text[:-1], "written: run `reductio summarize FOLDER --cpu-results"),
     "claim": ("verdicts.csv", swapped("S2,", "S9,"), "each claim of claims.json once"),
     "machine.json": ("machine.json", lambda text: "{", "not valid JSON"),
     **{f"{file} without {column}": (file, swapped(column, "renamed", 1), f"{file} lacks the column {column}: ")
@@ -112,7 +111,7 @@ def test_a_byte_order_mark_and_quoted_fields_do_no_harm(folder):
 
 @pytest.mark.parametrize("file, break_it, said", BROKEN.values(), ids=BROKEN)
 def test_a_damaged_file_is_one_clear_line(folder, file, break_it, said):
-    verdicts.main([str(write_contrasts(folder, {"S1": 0.5}))])
+    judge(write_contrasts(folder, {"S1": 0.5}))
     (folder / file).write_text(break_it((folder / file).read_text()))
     error = complaint(folder)
     assert said in error and file in error

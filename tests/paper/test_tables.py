@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from project import SOURCE
+from project import SOURCE, judge
 from synthetic import (GPU, MACHINE, gpu_rows, model_rows, row, speedup_of, timed, timing_rows, write_checks,
-                       write_folder)
+                       write_contrasts, write_folder)
 
 import make
 from report import results as rs
-from text import latex, tables
+from text import claims, latex, tables
 
 SIZES = [2**20, 2**24, 2**28]
 
@@ -118,3 +118,26 @@ def test_reasons_that_differ_in_a_number_are_one_line(tmp_path):
     assert tables.refused_rows(read(tmp_path / "m", rows)) == [
         r"refused & 3 & predicted \ldots{} s a call & \texttt{mine/\allowbreak{}x} \\",
         r"failed & 1 & out of memory & \texttt{mine/\allowbreak{}y} \\"]
+
+
+# ------------------------------------------------------------------------------------------ claims
+
+
+def fields_of(results) -> dict[str, list[str]]:
+    """The table's lines by their claim."""
+    lines = [line.removesuffix(r" \\").split(" & ") for line in claims.body(results)]
+    return {fields[0]: fields for fields in lines}
+
+
+def test_the_table_of_claims_shows_ratios_and_verdicts(tmp_path):
+    folder = write_contrasts(write_folder(tmp_path / "m"), {
+        ("S1", 2**20): 3, ("S1", 2**28): 0.5, "U0a": 1.8, "U0b": 1.05, "U1a": None, "U1b": 1.4, "U1c": 1.5})
+    assert fields_of(rs.Results(folder))["S1"][3:] == ["---"] * 4
+    fields = fields_of(rs.Results(judge(folder)))
+    assert fields["S1"][3:] == ["3.00 [2.97, 3.03]", "0.500 [0.495, 0.505]: reversed", "holds",
+                                r"above 1.02 (squares.\allowbreak{}csv)"]
+    assert fields["S1"][2].startswith(r"\documentfigure{3 times")
+    assert fields["U0"][3:6] == ["1.80, 1.05", "1.80, 1.05", "holds but weaker"]
+    assert fields["U0"][6].startswith("holds: above 1.02 (unrolling.")
+    assert "; holds but weaker: below half of the document's 1.2" in fields["U0"][6]
+    assert fields["U1"][3] == "---, 1.40, 1.50" and fields["T4"][3:6] == fields["U8"][3:6] == ["---", "---", "not decidable here"]

@@ -1,7 +1,6 @@
 """./reproduce in a project of its own, with synthetic committed results, and with a program, a driver, compilers and LaTeX
 that are played by shell scripts."""
 
-import gzip
 import hashlib
 import os
 import re
@@ -12,8 +11,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-import verdicts
-from project import SOURCE
+from project import SOURCE, judge
 
 EXPERIMENTS = ["comparison", "cpu", "limits", "one-more", "twopass"]
 
@@ -34,7 +32,7 @@ PROGRAM = """case $1 in
     echo "$1: 3 measured"
     ;;
   probe) cp MEASURED/probes.csv out/results/here && echo probed ;;
-  summarize) cp MEASURED/contrasts.csv "$2" && echo summarized ;;
+  summarize) [[ $2 == --check ]] || { cp MEASURED/{contrasts,verdicts}.csv "$2" && echo summarized; } ;;
   *) echo done ;;
 esac
 """
@@ -76,17 +74,15 @@ class Project:
         (venv / ".requirements").write_text(hashlib.sha256((self.folder / "requirements.txt").read_bytes()).hexdigest())
         self.play()
 
-    def play(self, *scripts: str) -> None:
-        """The figures, which take long, are played; the rest of the paper is made but by these scripts, which a test does
-        not ask for and each of which takes a second to import its packages."""
-        played = "|".join(("-c", *scripts))  # -c: whether packages are there
+    def play(self) -> None:
+        """The figures, which take long, are played; the rest of the paper is made."""
         self.command(self.folder / ".venv" / "bin" / "python", f"""case $1 in
   paper/make.py) mkdir -p "${{@: -1}}"/{{figures,tables}} && echo "# Figures and tables" >"${{@: -1}}/index.md" ;;
   src/report) echo page >"${{@: -1}}" ;;
   tools/gallery.py) mkdir -p "${{@: -1}}" && echo "2 pictures" ;;
   experiments/counts.py) echo counter >"$2/counts.csv" && echo "3 counts" ;;
   experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
-  {played}) echo played ;;
+  -c) echo "packages are there" ;;
   *) exec {sys.executable} "$@" ;;
 esac""")
 
@@ -94,7 +90,8 @@ esac""")
         """A folder of GPU results."""
         folder = synthetic.write_folder(into / name, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
         synthetic.write_csv(folder / "twopass.csv", [synthetic.timed(1e-3, experiment="twopass", variant="cub/sum", n=2**24)])
-        return synthetic.write_contrasts(folder, {("T2", 2**24): faster})  # how much faster unrolling the last warp is
+        # How much faster unrolling the last warp is.
+        return judge(synthetic.write_contrasts(folder, {("T2", 2**24): faster}))
 
     def command(self, name, body: str) -> None:
         path = self.bin / name
@@ -155,7 +152,6 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
 
 
 def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(project):
-    project.play("paper/verdicts.py", "paper/goals.py")
     project.gpu(True)
     programs = project.folder / "build" / "bin"
     project.command(programs / "vector_add", '[[ ! -e $1/vector_add.csv ]] && echo rows >"$1"/vector_add.csv')
@@ -189,42 +185,36 @@ def test_a_named_machine_is_not_measured_and_compared_with_another(project):
     before = files(project.committed)
     done = project.run("--machine", "other", "--compare", "nvidia-h200")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert project.calls("reductio") == project.calls("cmake") == []
+    assert project.calls("cmake") == [] and project.calls("reductio") == [
+        "reductio summarize --check experiments/results/nvidia-h200 experiments/results/other experiments/results/some-cpu "
+        "--cpu-results experiments/results/some-cpu"]
     assert project.calls("python paper/make.py") == [
-        "python paper/make.py --results out/committed/other --cpu-results out/committed/some-cpu --out out"]
+        "python paper/make.py --results experiments/results/other --cpu-results experiments/results/some-cpu --out out"]
     assert "Nothing was measured. The paper, out/paper.pdf: from the committed results of other" in done.stdout
     assert files(project.committed) == before
     out = project.folder / "out"
-    assert (out / "committed" / "other" / "verdicts.csv").exists()
     text = (out / "compare-nvidia-h200.txt").read_text()
     assert text.startswith("_there: nvidia-h200\n")
     assert re.search("^ *T2 +claim +16777216 .* reversed +[\\d.]+ +holds +[\\d.]+$", text, re.M)
     assert done.stdout.endswith(text) and "at 2^28: both decide " in text
 
 
-def test_verdicts_and_goals_follow_from_the_csv_as_they_are_now(project):
-    other = project.committed / "other"
-    assert verdicts.main([str(other), "--cpu-results", str(project.committed / "some-cpu")]) == 0
-    printed = project.run("--machine", "other").stdout
-    assert "differ from the committed" not in printed and "left out: no tuned.csv" in printed
-    synthetic.write_contrasts(other, {("T2", 2**24): 2})
-    synthetic.write_csv(other / "tuned.csv", synthetic.tuned_rows((2**12,)))
-    synthetic.write_csv(other / "narrow.csv", synthetic.narrow_rows((2**10,)))
-    rows = other / "tuned.csv"  # compressed, as large tables are kept
-    rows.with_name("tuned.csv.gz").write_bytes(gzip.compress(rows.read_bytes()))
-    rows.unlink()
+def test_committed_results_that_do_not_follow_from_their_samples_stop_it(project):
+    program = project.folder / "build" / "bin" / "reductio"
+    project.command(program, "echo 'contrasts.csv: S2 n=1048576: value is 2.96, the samples give 1.86'; exit 1")
     done = project.run("--machine", "other")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "these differ from the committed verdicts.csv" in done.stdout and "left out: no tuned.csv" not in done.stdout
-    assert (project.folder / "out" / "committed" / "other" / "goals.csv").read_text().startswith("goal,what,")
+    assert done.returncode == 1 and "S2 n=1048576: value is 2.96" in done.stdout + done.stderr
+    assert not (project.folder / "out" / "paper.pdf").exists()
+    program.unlink()
+    done = project.run("--machine", "other")
+    assert done.returncode == 0 and "left out: no program is built here" in done.stdout
 
 
 def test_without_a_gpu_the_paper_is_of_committed_results(project):
-    project.play("paper/verdicts.py", "paper/goals.py")
     done = project.run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.calls("reductio run") == ["reductio run cpu --dry-run --json", "reductio run cpu --out out/results"]
-    assert "python paper/make.py --results out/committed/nvidia-h200 --cpu-results out/committed/some-cpu --out out" \
+    assert "python paper/make.py --results experiments/results/nvidia-h200 --cpu-results experiments/results/some-cpu --out out" \
         in project.calls("python paper/make.py")
     assert "which has no GPU, but from the committed results of nvidia-h200" in done.stdout
 

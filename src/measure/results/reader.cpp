@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -45,7 +46,7 @@ struct Samples {
 struct SamplesFile {
   std::string text;  ///< uncompressed
   std::map<std::string, Samples> of_row;
-  std::map<std::string, std::map<std::string, ByRound>> readers;  ///< by group, then by kernel
+  std::map<std::string, std::map<std::string, Samples>> harness;  ///< the harness's own calls, by group and name
 };
 
 SamplesFile read_samples(const std::filesystem::path& path) {
@@ -58,14 +59,9 @@ SamplesFile read_samples(const std::filesystem::path& path) {
     if (sample.voided) continue;  // its round was throttled
     if (sample.round < 0 || sample.round > 1'000'000)
       throw UsageError(fmt::format("{} has a sample of round {}; measure again", path.string(), sample.round));
-    const auto at = static_cast<std::size_t>(sample.round);
-    if (!sample.of_harness()) {
-      out.of_row[row_key(sample.point)].add(sample);
-    } else if (sample.point.variant.starts_with("(read")) {
-      ByRound& of_kernel = out.readers[group_key(sample.point)][sample.point.variant];
-      if (of_kernel.size() <= at) of_kernel.resize(at + 1);
-      of_kernel[at] = sample.time_s;
-    }
+    (sample.of_harness() ? out.harness[group_key(sample.point)][sample.point.variant]
+                         : out.of_row[row_key(sample.point)])
+        .add(sample);
   }
   return out;
 }
@@ -74,18 +70,47 @@ bool any(const ByRound& times) {
   return std::any_of(times.begin(), times.end(), [](const auto& t) { return t.has_value(); });
 }
 
-/// The ceiling of each group, by round, as the sampler valued it.
-std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
-  std::map<std::string, ByRound> out;
-  for (const auto& [group, kernels] : samples.readers) {
-    std::size_t rounds = 0;
-    for (const auto& [who, seconds] : kernels) rounds = std::max(rounds, seconds.size());
-    std::vector<ByRound> all;
-    for (const auto& [who, seconds] : kernels) {
-      all.push_back(seconds);
-      all.back().resize(rounds);
+/// What the harness's calls tell all rows of a group, as the sampler valued it.
+struct GroupLimits {
+  ByRound read_s;
+  std::optional<double> launch_floor_s, polled_launch_floor_s, read_time_s;
+};
+
+/// The harness's own order of its reading kernels (harness_kernels.cu): of two that are equally fast the first counts.
+std::size_t place_of_reader(std::string_view name) {
+  constexpr std::array order{
+      "(read/512x4)",  "(read/512x4/past-l1)", "(read/256x8/tiles)", "(read/256x8/tiles/past-l1)",
+      "(read/1024x1)", "(read/128x1)",         "(read/as-tuned)",    "(read-write/tiles)"};
+  return static_cast<std::size_t>(std::find(order.begin(), order.end(), name) - order.begin());
+}
+
+GroupLimits limits_of(const std::map<std::string, Samples>& of_group) {
+  GroupLimits out;
+  std::vector<ByRound> readers;
+  std::vector<int> contexts;
+  std::vector<std::pair<std::string_view, const Samples*>> harness;
+  for (const auto& [who, samples] : of_group) harness.emplace_back(who, &samples);
+  std::stable_sort(harness.begin(), harness.end(),
+                   [](auto& a, auto& b) { return place_of_reader(a.first) < place_of_reader(b.first); });
+  for (const auto& [who, its] : harness) {
+    const Samples& samples = *its;
+    const auto known = values(samples.seconds);
+    if (known.empty()) continue;
+    if (who == launch_floor_name) {
+      out.launch_floor_s = median(known);
+    } else if (who == polled_floor_name) {
+      out.polled_launch_floor_s = median(known);
+    } else {
+      readers.push_back(samples.seconds);
+      contexts.resize(std::max(contexts.size(), samples.contexts.size()));
+      for (std::size_t r = 0; r < samples.seconds.size(); ++r)
+        if (samples.seconds[r]) contexts[r] = samples.contexts[r];
     }
-    if (ByRound ceiling = read_ceiling_by_round(all); any(ceiling)) out[group] = std::move(ceiling);
+  }
+  for (ByRound& reader : readers) reader.resize(contexts.size());
+  if (auto ceiling = read_ceiling_of(readers, contexts, 0.5)) {  // whatever the confidence, its centre is the same
+    out.read_s = std::move(ceiling->seconds);
+    out.read_time_s = ceiling->time_s;
   }
   return out;
 }
@@ -119,7 +144,7 @@ std::filesystem::path rows_of(const std::filesystem::path& folder, const std::st
 }
 
 void read_experiment(const std::filesystem::path& folder, const std::string& experiment, const Selected& selected,
-                     bool with_samples, const nlohmann::ordered_json& machine, std::vector<StoredRow>& into) {
+                     const StoredChoice& choice, const nlohmann::ordered_json& machine, std::vector<StoredRow>& into) {
   const std::filesystem::path path = rows_of(folder, experiment);
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
   std::string text = required_content(path, "machine.json beside it tells of that run: copy the whole results folder");
@@ -147,15 +172,16 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
       found.push_back(
           {.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .contexts = {}});
   }
-  require_unchanged(machine, path, text);
-  if (!with_samples) {
+  if (choice.as_written) require_unchanged(machine, path, text);
+  if (!choice.with_samples) {
     into.insert(into.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
     return;
   }
   if (found.empty()) return;
   const auto samples_path = samples_of(folder, experiment);
   SamplesFile samples = read_samples(samples_path);
-  const auto ceilings = ceilings_of(samples);
+  std::map<std::string, GroupLimits> limits;
+  for (const auto& [group, harness] : samples.harness) limits[group] = limits_of(harness);
   std::size_t missing = 0, timed = 0;
   for (StoredRow& stored : found) {
     const Row& row = stored.row;
@@ -166,8 +192,12 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
         if (any(its->second.device_part_s)) stored.device_part_s = std::move(its->second.device_part_s);
         if (any(its->second.cycles)) stored.cycles = std::move(its->second.cycles);
       }
-      if (const auto ceiling = ceilings.find(group_key(row.point)); ceiling != ceilings.end())
-        stored.read_s = ceiling->second;
+      if (const auto of_group = limits.find(group_key(row.point)); of_group != limits.end()) {
+        stored.read_s = of_group->second.read_s;
+        stored.launch_floor_s = of_group->second.launch_floor_s;
+        stored.polled_launch_floor_s = of_group->second.polled_launch_floor_s;
+        stored.read_time_s = of_group->second.read_time_s;
+      }
       if (row.time_median_s) {
         ++timed;
         const auto have =
@@ -182,7 +212,7 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
         "{} lacks the raw samples of {} of the {} timed rows of {}; copy the whole results folder, or run the "
         "experiment with --resume, which measures what is missing",
         samples_path.string(), missing, timed, path.filename().string()));
-  if (timed) require_unchanged(machine, samples_path, samples.text);
+  if (timed && choice.as_written) require_unchanged(machine, samples_path, samples.text);
 }
 
 /// The selected experiments in machine.json, each once. One that was run twice, to add rows, is there twice.
@@ -261,8 +291,7 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
       readable.push_back(experiment);
   }
   if (choice.before_reading) choice.before_reading(out);
-  for (const std::string& experiment : readable)
-    read_experiment(folder, experiment, selected, choice.with_samples, told, out.rows);
+  for (const std::string& experiment : readable) read_experiment(folder, experiment, selected, choice, told, out.rows);
   if (!out.rows.empty()) return out;
   if (!out.without_samples.empty() && out.without_samples.size() == experiments.size())
     throw UsageError(folder.string() + " holds no raw samples; copy the whole results folder");

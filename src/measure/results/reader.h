@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,13 +20,15 @@ namespace reductio {
 struct StoredRow {
   Row row;
   ByRound seconds, device_part_s, cycles;  ///< by round; empty where no sample has such a time
-  ByRound read_s;                  ///< the read ceiling of its group, by round; empty where none was measured
-  std::vector<int> contexts;       ///< that each round used
+  ByRound read_s;                          ///< the read ceiling of its group, by round; empty where none was measured
+  std::vector<int> contexts;               ///< that each round used
+  /// What the samples of the harness's own calls in its group give; nothing where there are none.
+  std::optional<double> launch_floor_s{}, polled_launch_floor_s{}, read_time_s{};
 };
 
 struct StoredResults {
-  std::filesystem::path named;   ///< as the user named it
-  std::filesystem::path folder;  ///< where the files are: that one, or the one in it
+  std::filesystem::path named;                      ///< as the user named it
+  std::filesystem::path folder;                     ///< where the files are: that one, or the one in it
   std::shared_ptr<nlohmann::ordered_json> machine;  ///< machine.json; there always
   std::vector<StoredRow> rows;  ///< of the experiments in machine.json, in its order; no point twice in one
   std::vector<std::string>
@@ -42,6 +45,7 @@ struct StoredChoice {
   std::vector<std::string> experiments{};
   Selection selection{};
   bool with_samples = true;  ///< false: rows alone, whether or not raw samples are beside them
+  bool as_written = true;    ///< false: also files that are not as their run wrote them
   /// Called before rows are read, with all but them; may throw.
   std::function<void(const StoredResults&)> before_reading{};
 };

@@ -69,6 +69,9 @@ struct Row {
   std::string at(std::string_view column) const;
 };
 
+/// The harness calls behind the launch floors; all others make the read ceiling.
+inline constexpr std::string_view launch_floor_name = "(launch-floor)", polled_floor_name = "(polled-launch-floor)";
+
 /// One timed call, as the raw samples beside the rows record it.
 struct RawSample {
   std::string run_id;

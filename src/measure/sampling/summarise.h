@@ -43,9 +43,6 @@ struct SampledPoint {
   bool settled() const { return row.status != Status::ok; }
 };
 
-/// The harness calls behind the launch floors; all others make the read ceiling.
-inline constexpr std::string_view launch_floor_name = "(launch-floor)", polled_floor_name = "(polled-launch-floor)";
-
 struct GroupSamples {
   std::vector<SampledPoint> points;
   std::vector<std::string> harness_calls;                 ///< the launch floors, and the kernels of the read ceiling
