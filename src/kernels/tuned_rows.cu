@@ -21,7 +21,9 @@ template <class In, class Acc>
 std::unique_ptr<Plan> plan_of_rows(const Problem& p, const tuned::Gpu& gpu) {
   const tuned::RowSums<In, Acc> sums(p.rows(), p.columns(), p.pitch(), gpu);
   const auto workspace = zeroed_buffer<std::uint64_t>(tuned::rows_workspace_words(gpu));
-  const PlanInfo info{.grid_blocks = sums.grid(), .block_threads = sums.block(), .longest_chain = sums.longest_chain(),
+  const PlanInfo info{.grid_blocks = sums.grid(),
+                      .block_threads = sums.block(),
+                      .longest_chain = sums.longest_chain(),
                       .workspace_bytes = workspace.bytes()};
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     sums(static_cast<const In*>(in), static_cast<Acc*>(out), workspace.ptr(), stream);
@@ -32,8 +34,10 @@ template <class In, class Acc>
 std::unique_ptr<Plan> plan_of_columns(const Problem& p, const tuned::Gpu& gpu) {
   const tuned::ColumnSums<In, Acc> sums(p.rows(), p.columns(), p.pitch(), gpu);
   const auto workspace = zeroed_buffer<std::uint64_t>(tuned::columns_workspace_words<In, Acc>());
-  const PlanInfo info{.grid_blocks = sums.grid(), .block_threads = tuned::columns_block,
-                      .longest_chain = sums.longest_chain(), .workspace_bytes = workspace.bytes()};
+  const PlanInfo info{.grid_blocks = sums.grid(),
+                      .block_threads = tuned::columns_block,
+                      .longest_chain = sums.longest_chain(),
+                      .workspace_bytes = workspace.bytes()};
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     sums(static_cast<const In*>(in), static_cast<Acc*>(out), workspace.ptr(), stream);
   });
@@ -42,14 +46,16 @@ std::unique_ptr<Plan> plan_of_columns(const Problem& p, const tuned::Gpu& gpu) {
 template <class In, class Acc>
 std::unique_ptr<Plan> plan_of_segments(const Problem& p, const tuned::Gpu& gpu) {
   const auto workspace = zeroed_buffer<std::uint64_t>(tuned::rows_workspace_words(gpu));
-  const PlanInfo info{.grid_blocks = tuned::segment_blocks(gpu), .block_threads = tuned::long_row_block,
-                      .longest_chain = tuned::RowSums<In, Acc>(1, longest_line(p), longest_line(p), gpu).longest_chain(),
-                      .workspace_bytes = workspace.bytes()};
-  return plan_of(info, [=, segments = p.segments(), offsets = p.shape.offsets_on_device](void* in, void* out,
-                                                                                         Stream stream) {
-    tuned::sum_segments(static_cast<const In*>(in), offsets, segments, static_cast<Acc*>(out), workspace.ptr(), gpu,
-                        stream);
-  });
+  const PlanInfo info{
+      .grid_blocks = tuned::segment_blocks(gpu),
+      .block_threads = tuned::long_row_block,
+      .longest_chain = tuned::RowSums<In, Acc>(1, longest_line(p), longest_line(p), gpu).longest_chain(),
+      .workspace_bytes = workspace.bytes()};
+  return plan_of(info,
+                 [=, segments = p.segments(), offsets = p.shape.offsets_on_device](void* in, void* out, Stream stream) {
+                   tuned::sum_segments(static_cast<const In*>(in), offsets, segments, static_cast<Acc*>(out),
+                                       workspace.ptr(), gpu, stream);
+                 });
 }
 
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings&, const DeviceInfo& device) {

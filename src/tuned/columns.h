@@ -77,8 +77,7 @@ __device__ void add_rows(W* sums, unsigned count, unsigned width) {
 /// Launch: shape.tiles * shape.chunks blocks of columns_block.
 template <class In, class Acc, bool aligned>
 __global__ void __launch_bounds__(columns_block)
-    sum_down(const In* in, const ColumnShape shape, Acc* out, typename AddedIn<Acc>::type* partials,
-                unsigned* counts) {
+    sum_down(const In* in, const ColumnShape shape, Acc* out, typename AddedIn<Acc>::type* partials, unsigned* counts) {
   using W = typename AddedIn<Acc>::type;
   constexpr int lanes = Vector<In>::lanes, under_way = 8;
   constexpr unsigned most = columns_block * lanes;
@@ -86,12 +85,14 @@ __global__ void __launch_bounds__(columns_block)
   __shared__ bool is_last;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const unsigned across = 1u << shape.log_lanes, down = columns_block >> shape.log_lanes, x = threadIdx.x & (across - 1),
-                 y = threadIdx.x >> shape.log_lanes, width = across * lanes, tile = blockIdx.x % shape.tiles,
-                 chunk = blockIdx.x / shape.tiles;
+  const unsigned across = 1u << shape.log_lanes, down = columns_block >> shape.log_lanes,
+                 x = threadIdx.x & (across - 1), y = threadIdx.x >> shape.log_lanes, width = across * lanes,
+                 tile = blockIdx.x % shape.tiles, chunk = blockIdx.x / shape.tiles;
   const std::int64_t first = std::int64_t{tile} * width, behind = shape.rows * (chunk + 1) / shape.chunks;
   // Lane k of a thread: neighbours by one load, or columns that are `across` apart by one load each.
-  const auto column_of = [&](int k) { return aligned ? x * lanes + static_cast<unsigned>(k) : x + static_cast<unsigned>(k) * across; };
+  const auto column_of = [&](int k) {
+    return aligned ? x * lanes + static_cast<unsigned>(k) : x + static_cast<unsigned>(k) * across;
+  };
   const std::int64_t here = shape.columns - first;  // columns of this tile and behind it
   W mine[lanes] = {};
   for (std::int64_t row = shape.rows * chunk / shape.chunks + y; row < behind; row += std::int64_t{under_way} * down) {
@@ -137,12 +138,13 @@ __global__ void __launch_bounds__(columns_block)
   for (int k = 0; k < lanes; ++k) sums[y * width + column_of(k)] = mine[k];
   __syncthreads();  // all sums are stored before they are added up
   add_rows(sums, down, width);
-  const auto columns = static_cast<unsigned>(shape.merged > 1 ? shape.columns / shape.merged : here < width ? here : width);
+  const auto columns = static_cast<unsigned>(shape.merged > 1 ? shape.columns / shape.merged
+                                             : here < width   ? here
+                                                              : width);
   if (shape.merged > 1) add_rows(sums, shape.merged, columns);
   const auto store = [&](unsigned c) {
     W sum = W{} + sums[c];
-    for (std::int64_t r = 0; r < shape.rest; ++r)
-      sum += widened<W>(in[shape.rows * shape.pitch + r * columns + c]);
+    for (std::int64_t r = 0; r < shape.rest; ++r) sum += widened<W>(in[shape.rows * shape.pitch + r * columns + c]);
     out[first + c] = static_cast<Acc>(sum);
   };
   if (shape.chunks == 1) {
@@ -153,7 +155,8 @@ __global__ void __launch_bounds__(columns_block)
   constexpr unsigned each = 16 / sizeof(W);
   const unsigned units = (columns + each - 1) / each, stride = units * each;
   W* const of_tile = partials + std::size_t{tile} * shape.chunks * width;
-  for (unsigned c = threadIdx.x; c < stride; c += columns_block) of_tile[chunk * stride + c] = c < columns ? sums[c] : W{};
+  for (unsigned c = threadIdx.x; c < stride; c += columns_block)
+    of_tile[chunk * stride + c] = c < columns ? sums[c] : W{};
   __threadfence();  // the sums before the count
   __syncthreads();  // of all threads
   if (threadIdx.x == 0) {
@@ -220,10 +223,13 @@ class ColumnSums {
     const auto counts = reinterpret_cast<unsigned*>(workspace);
     const auto partials = reinterpret_cast<W*>(workspace + columns_blocks / 2);
     const std::size_t size = sizeof(In), pitch = static_cast<std::size_t>(shape_.pitch);
-    const bool aligned = reinterpret_cast<std::uintptr_t>(in) % 16 == 0 && (pitch * size % 16 == 0 || shape_.rows < 2) &&
+    const bool aligned = reinterpret_cast<std::uintptr_t>(in) % 16 == 0 &&
+                         (pitch * size % 16 == 0 || shape_.rows < 2) &&
                          static_cast<std::size_t>(shape_.columns) * size % 16 == 0;
-    if (aligned) device::launch<sum_down<In, Acc, true>>(launch, in, shape_, out, partials, counts);
-    else device::launch<sum_down<In, Acc, false>>(launch, in, shape_, out, partials, counts);
+    if (aligned)
+      device::launch<sum_down<In, Acc, true>>(launch, in, shape_, out, partials, counts);
+    else
+      device::launch<sum_down<In, Acc, false>>(launch, in, shape_, out, partials, counts);
   }
 
   std::size_t grid() const { return std::size_t{shape_.tiles} * shape_.chunks; }
@@ -231,7 +237,8 @@ class ColumnSums {
   /// The longest chain of additions that an element passes through; each may round.
   std::size_t longest_chain() const {
     const auto rows = static_cast<std::size_t>(shape_.rows);
-    const std::size_t down = columns_block >> shape_.log_lanes, of_thread = ceil_div(ceil_div(rows, shape_.chunks), down) + 8;
+    const std::size_t down = columns_block >> shape_.log_lanes,
+                      of_thread = ceil_div(ceil_div(rows, shape_.chunks), down) + 8;
     return of_thread + 9 + 12 + shape_.chunks + static_cast<std::size_t>(shape_.rest) + 1;
   }
 

@@ -36,8 +36,8 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 /// How a row of so many vectors is added up. Lane l of a group of `lanes` adds up the vectors l, l + lanes, ...:
 /// `vectors` at a time in a tree, and these one after the other. The lanes' sums meet in a tree.
 ///
-/// A long row consists of tiles. In each of a tile's turns each warp of a block of long_row_block takes the next 32 times
-/// `vectors`. A tile's sum is that of the block's threads, and the tiles' sums are added up without rounding.
+/// A long row consists of tiles. In each of a tile's turns each warp of a block of long_row_block takes the next 32
+/// times `vectors`. A tile's sum is that of the block's threads, and the tiles' sums are added up without rounding.
 struct RowTree {
   unsigned lanes;
   int vectors;
@@ -131,8 +131,10 @@ class RowVectors {
  private:
   __device__ int element(int u) const { return static_cast<int>(own_ + static_cast<unsigned>(u) * group_) * lanes; }
   __device__ int shift() const {
-    if constexpr (aligned) return 0;
-    else return shift_;
+    if constexpr (aligned)
+      return 0;
+    else
+      return shift_;
   }
   /// The aligned vector from element i on; of what is beyond reach, the row's elements and zeros.
   __device__ uint4 loaded(int i, const Reach& reach) const {
@@ -201,7 +203,9 @@ constexpr int rows_at_once(int vectors) { return vectors < 4 ? 4 / vectors : 1; 
 
 /// Launch: blocks of short_row_block, so many that all rows have their lanes.
 template <class In, class Acc, int vectors, bool aligned>
-__global__ void __launch_bounds__(short_row_block, vectors == 8 ? 3 : aligned ? 6 : 4)
+__global__ void __launch_bounds__(short_row_block, vectors == 8 ? 3
+                                                   : aligned    ? 6
+                                                                : 4)
     sum_short_rows(const Matrix<In> in, const unsigned log_lanes, Acc* out) {
   using W = typename AddedIn<Acc>::type;
   constexpr int at_once = rows_at_once(vectors);
@@ -246,8 +250,10 @@ struct TilesOfRow {
   using Added = std::conditional_t<floating, typename Packed::Added, W>;
 
   static __device__ void add(Added& added, const W& tile) {
-    if constexpr (floating) added = with(added, tile);
-    else added += tile;
+    if constexpr (floating)
+      added = with(added, tile);
+    else
+      added += tile;
   }
 
  private:
@@ -285,8 +291,10 @@ __device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, std::u
   const OnDevice<Acc> result{out};
   if constexpr (Row::floating) {
     typename Row::Packed packed(words, blocks, added);
-    if (blocks == 1) packed.end_alone(result);
-    else packed.end(result);
+    if (blocks == 1)
+      packed.end_alone(result);
+    else
+      packed.end(result);
   } else if (blocks == 1) {
     if (threadIdx.x == 0) result.store(added);
   } else {
@@ -305,9 +313,9 @@ __device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, EvenSh
   end_row<W, Acc>(added, words_of_row(workspace, block, blocks), blocks, out + row);
 }
 
-/// Longer rows, by tiles of so many turns. Each block has an even share of all tiles, which lie behind each other. Of one
-/// turn a row is one tile: its sum is taken while the next row is on its way. Of two, both turns are on their way at once.
-/// Launch: blocks of long_row_block, no more than there are tiles.
+/// Longer rows, by tiles of so many turns. Each block has an even share of all tiles, which lie behind each other. Of
+/// one turn a row is one tile: its sum is taken while the next row is on its way. Of two, both turns are on their way
+/// at once. Launch: blocks of long_row_block, no more than there are tiles.
 template <class In, class Acc, int turns, bool aligned>
 __global__ void __launch_bounds__(long_row_block, long_row_blocks(turns))
     sum_long_rows(const Matrix<In> in, const RowTree tree, Acc* out, std::uint64_t* workspace) {
@@ -322,13 +330,11 @@ __global__ void __launch_bounds__(long_row_block, long_row_blocks(turns))
   unsigned turn = 0;
   const auto load = [&](auto& v, std::int64_t row, std::int64_t first) {
     const std::int64_t rest = in.columns - first;
-    v.load(in.row(row) + first, static_cast<int>(rest < of_warp ? rest : of_warp), in.reach(row, first), threadIdx.x % 32,
-           32);
+    v.load(in.row(row) + first, static_cast<int>(rest < of_warp ? rest : of_warp), in.reach(row, first),
+           threadIdx.x % 32, 32);
   };
   // Two buffers in turn: the first warp may still read the last tile's. The others go on.
-  const auto of_block = [&](const W& sum) {
-    return sum_of_block<long_row_block>(sum, sums + (turn ^= 1) * warps);
-  };
+  const auto of_block = [&](const W& sum) { return sum_of_block<long_row_block>(sum, sums + (turn ^= 1) * warps); };
   const std::int64_t of_this_warp = (threadIdx.x / 32) * of_warp;
   if constexpr (turns == 1) {
     W sum{};
@@ -386,7 +392,8 @@ __host__ __device__ constexpr int tiny_rows_of_block(int columns) {
 
 /// Launch: blocks of tiny_row_block, each with tiny_rows_of_block() rows. `lanes`: the RowTree's, of two vectors each.
 template <class In, class Acc, int lanes>
-__global__ void __launch_bounds__(tiny_row_block) sum_tiny_rows(const In* in, std::int64_t rows, int columns, Acc* out) {
+__global__ void __launch_bounds__(tiny_row_block)
+    sum_tiny_rows(const In* in, std::int64_t rows, int columns, Acc* out) {
   using W = typename AddedIn<Acc>::type;
   constexpr int in_vector = Vector<In>::lanes, block = static_cast<int>(tiny_row_block), room = tiny_bytes / 16 + 1;
   __shared__ __align__(16) In loaded[room * in_vector];
@@ -455,7 +462,10 @@ class RowSums {
 
  public:
   RowSums(std::size_t rows, std::size_t columns, std::size_t pitch, const Gpu& gpu)
-      : rows_(rows), columns_(columns), pitch_(pitch), overlaps_(gpu.compute_capability >= 90),
+      : rows_(rows),
+        columns_(columns),
+        pitch_(pitch),
+        overlaps_(gpu.compute_capability >= 90),
         tree_(row_tree(static_cast<std::int64_t>(vectors()))) {
     if (is_long()) {
       const std::size_t resident = std::max<std::size_t>(gpu.threads_per_sm / long_row_block, 1);
@@ -469,9 +479,12 @@ class RowSums {
   }
 
   void operator()(const In* in, Acc* out, std::uint64_t* workspace, void* stream) const {
-    const bool aligned = reinterpret_cast<std::uintptr_t>(in) % 16 == 0 && (rows_ == 1 || pitch_ * sizeof(In) % 16 == 0);
-    if (aligned) start<true>(in, out, workspace, stream);
-    else start<false>(in, out, workspace, stream);
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(in) % 16 == 0 && (rows_ == 1 || pitch_ * sizeof(In) % 16 == 0);
+    if (aligned)
+      start<true>(in, out, workspace, stream);
+    else
+      start<false>(in, out, workspace, stream);
   }
 
   std::size_t grid() const { return grid_; }
@@ -481,7 +494,8 @@ class RowSums {
   std::size_t longest_chain() const {
     const std::size_t in_vector = depth(Vector<In>::lanes);
     if (is_long())
-      return in_vector + depth(long_row_vectors) + std::size_t(tree_.turns) + 1 + 5 + 4 + (tiles() > 1 ? 3 + 5 + 2 + 1 : 0);
+      return in_vector + depth(long_row_vectors) + std::size_t(tree_.turns) + 1 + 5 + 4 +
+             (tiles() > 1 ? 3 + 5 + 2 + 1 : 0);
     const std::size_t at_once = std::size_t(tree_.vectors);
     return in_vector + depth(at_once) + ceil_div(vectors(), tree_.lanes * at_once) + 1 + depth(tree_.lanes);
   }
@@ -507,18 +521,27 @@ class RowSums {
                             static_cast<std::int64_t>(pitch_)};
     const int columns = static_cast<int>(columns_);
     if (is_long()) {
-      if (tree_.turns == 1) device::launch<sum_long_rows<In, Acc, 1, aligned>>(launch, matrix, tree_, out, workspace);
-      else device::launch<sum_long_rows<In, Acc, 2, aligned>>(launch, matrix, tree_, out, workspace);
+      if (tree_.turns == 1)
+        device::launch<sum_long_rows<In, Acc, 1, aligned>>(launch, matrix, tree_, out, workspace);
+      else
+        device::launch<sum_long_rows<In, Acc, 2, aligned>>(launch, matrix, tree_, out, workspace);
     } else if (is_tiny()) {
-      if (tree_.lanes == 1) device::launch<sum_tiny_rows<In, Acc, 1>>(launch, in, matrix.rows, columns, out);
-      else if (tree_.lanes == 2) device::launch<sum_tiny_rows<In, Acc, 2>>(launch, in, matrix.rows, columns, out);
-      else if (tree_.lanes == 4) device::launch<sum_tiny_rows<In, Acc, 4>>(launch, in, matrix.rows, columns, out);
-      else device::launch<sum_tiny_rows<In, Acc, 8>>(launch, in, matrix.rows, columns, out);
+      if (tree_.lanes == 1)
+        device::launch<sum_tiny_rows<In, Acc, 1>>(launch, in, matrix.rows, columns, out);
+      else if (tree_.lanes == 2)
+        device::launch<sum_tiny_rows<In, Acc, 2>>(launch, in, matrix.rows, columns, out);
+      else if (tree_.lanes == 4)
+        device::launch<sum_tiny_rows<In, Acc, 4>>(launch, in, matrix.rows, columns, out);
+      else
+        device::launch<sum_tiny_rows<In, Acc, 8>>(launch, in, matrix.rows, columns, out);
     } else {
       const auto log_lanes = static_cast<unsigned>(depth(tree_.lanes));
-      if (tree_.vectors == 2) device::launch<sum_short_rows<In, Acc, 2, aligned>>(launch, matrix, log_lanes, out);
-      else if (tree_.vectors == 4) device::launch<sum_short_rows<In, Acc, 4, aligned>>(launch, matrix, log_lanes, out);
-      else device::launch<sum_short_rows<In, Acc, 8, aligned>>(launch, matrix, log_lanes, out);
+      if (tree_.vectors == 2)
+        device::launch<sum_short_rows<In, Acc, 2, aligned>>(launch, matrix, log_lanes, out);
+      else if (tree_.vectors == 4)
+        device::launch<sum_short_rows<In, Acc, 4, aligned>>(launch, matrix, log_lanes, out);
+      else
+        device::launch<sum_short_rows<In, Acc, 8, aligned>>(launch, matrix, log_lanes, out);
     }
   }
 
@@ -530,8 +553,8 @@ class RowSums {
 
 /// The sums of the rows in one call.
 template <class In, class Acc>
-void sum_rows(const In* in, std::size_t rows, std::size_t columns, std::size_t pitch, Acc* out, std::uint64_t* workspace,
-              const Gpu& gpu, void* stream) {
+void sum_rows(const In* in, std::size_t rows, std::size_t columns, std::size_t pitch, Acc* out,
+              std::uint64_t* workspace, const Gpu& gpu, void* stream) {
   RowSums<In, Acc>(rows, columns, pitch, gpu)(in, out, workspace, stream);
 }
 

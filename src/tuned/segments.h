@@ -5,9 +5,9 @@
 ///
 ///   tuned::sum_segments(in, offsets, segments, out, workspace, gpu, stream);
 ///
-/// Segment s has the elements in[offsets[s]] to in[offsets[s + 1] - 1]; out[s] is its sum, 0 where it is empty. `offsets`
-/// are segments + 1 numbers in GPU memory that do not fall. The rest is as in tuned/rows.h, and so are a segment's bits:
-/// they are those of a row with the same elements.
+/// Segment s has the elements in[offsets[s]] to in[offsets[s + 1] - 1]; out[s] is its sum, 0 where it is empty.
+/// `offsets` are segments + 1 numbers in GPU memory that do not fall. The rest is as in tuned/rows.h, and so are a
+/// segment's bits: they are those of a row with the same elements.
 ///
 /// How it works: blocks share elements and segments evenly, by a search for where their share begins. The warps of a
 /// block take 32 segments at a time, and those of one RowTree together. The block as a whole takes long ones, by tiles,
@@ -169,8 +169,9 @@ __global__ void __launch_bounds__(long_row_block, 2)
     end_row<W, Acc>(added, words_of_row(workspace, block, blocks), blocks, out + s);
   };
   // Of the last one that begins before this share some tiles may begin in it.
-  if (first > 0 && row_tree((segments.offsets[first] - segments.offsets[first - 1] + Vector<In>::lanes - 1) /
-                            Vector<In>::lanes).turns > 0)
+  if (first > 0 &&
+      row_tree((segments.offsets[first] - segments.offsets[first - 1] + Vector<In>::lanes - 1) / Vector<In>::lanes)
+              .turns > 0)
     take_tiles(first - 1);
   for (std::int64_t round = first; round < behind; round += of_round) {
     for (unsigned batch = 0; batch < batches; ++batch) {
@@ -190,9 +191,12 @@ __global__ void __launch_bounds__(long_row_block, 2)
         left &= ~which;
         const auto log_lanes = static_cast<unsigned>(__ffs(static_cast<int>(now / 16)) - 1);
         const int length = static_cast<int>(n);
-        if (now % 16 == 2) sum_of_warps_segments<2>(segments, which, log_lanes, at, length, out + s0);
-        else if (now % 16 == 4) sum_of_warps_segments<4>(segments, which, log_lanes, at, length, out + s0);
-        else sum_of_warps_segments<8>(segments, which, log_lanes, at, length, out + s0);
+        if (now % 16 == 2)
+          sum_of_warps_segments<2>(segments, which, log_lanes, at, length, out + s0);
+        else if (now % 16 == 4)
+          sum_of_warps_segments<4>(segments, which, log_lanes, at, length, out + s0);
+        else
+          sum_of_warps_segments<8>(segments, which, log_lanes, at, length, out + s0);
       }
     }
     __syncthreads();  // the list is complete
@@ -214,7 +218,7 @@ void sum_segments(const In* in, const std::int64_t* offsets, std::size_t segment
   Launch launch{segment_blocks(gpu), long_row_block, 0, stream};
   launch.overlaps = gpu.compute_capability >= 90;
   device::launch<sum_ragged<In, Acc>>(launch, Segments<In>{in, offsets, static_cast<std::int64_t>(segments)}, out,
-                                        workspace);
+                                      workspace);
 }
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

@@ -24,7 +24,9 @@ INSTANTIATE_TEST_SUITE_P(Orders, SimRows, testing::ValuesIn(all_orders), order_n
 
 constexpr tuned::Gpu two_sms_for_rows{2, 2048}, five_sms_for_rows{5, 2048};
 
-Buffer<std::uint64_t> workspace_for_rows() { return zeros<std::uint64_t>(tuned::rows_workspace_words(five_sms_for_rows)); }
+Buffer<std::uint64_t> workspace_for_rows() {
+  return zeros<std::uint64_t>(tuned::rows_workspace_words(five_sms_for_rows));
+}
 
 template <class Acc>
 bool same_bits_of_rows(const Acc& a, const Acc& b) {
@@ -51,7 +53,8 @@ void a_row_has_its_own_bits(const Value& value) {
     std::copy(matrix.begin(), matrix.end(), shifted.begin() + 1);
     const Buffer<Acc> out(rows);
     const auto first = [&](std::size_t which) { return on_host(out)[which]; };
-    const auto alone_in = on_device(row), in = on_device(matrix), padded_in = on_device(padded), odd = on_device(shifted);
+    const auto alone_in = on_device(row), in = on_device(matrix), padded_in = on_device(padded),
+               odd = on_device(shifted);
     tuned::sum_rows(alone_in.ptr(), 1, n, n, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
     const Acc alone = first(0);
     tuned::sum_rows(in.ptr(), rows, n, n, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
@@ -64,8 +67,8 @@ void a_row_has_its_own_bits(const Value& value) {
     EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "with a pitch: " << first(1) << ", not " << alone;
     const auto of = [](std::size_t i) { return static_cast<std::int64_t>(i); };
     const auto offsets = on_device(std::vector<std::int64_t>{0, of(n), of(2 * n), of(3 * n)});
-    tuned::sum_segments(static_cast<const In*>(in.ptr()), static_cast<const std::int64_t*>(offsets.ptr()), rows, out.ptr(),
-                        workspace.ptr(), five_sms_for_rows, nullptr);
+    tuned::sum_segments(static_cast<const In*>(in.ptr()), static_cast<const std::int64_t*>(offsets.ptr()), rows,
+                        out.ptr(), workspace.ptr(), five_sms_for_rows, nullptr);
     EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "as a segment: " << first(1) << ", not " << alone;
   }
   const std::vector<std::uint64_t> left = on_host(workspace);
