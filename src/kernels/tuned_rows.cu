@@ -71,10 +71,11 @@ std::unique_ptr<Plan> prepare(const Problem& p, const Settings&, const DeviceInf
   });
 }
 
-Variant tuned_lines(const std::string& id, const std::string& title, Operation operation, const Strategy& how) {
+Variant tuned_lines(const std::string& id, const std::string& title, const std::string& cites, Operation operation,
+                    const Strategy& how) {
   return {.id = id,
           .title = title,
-          .cites = "src/" + id + ".h",
+          .cites = cites,
           .kind = VariantKind::ours,
           .own_experiment = "shapes",
           .how = how,
@@ -84,13 +85,15 @@ Variant tuned_lines(const std::string& id, const std::string& title, Operation o
           .determinism = Determinism::always};
 }
 
-const Register registered_rows(tuned_lines("tuned/rows", "tuned, rows", Operation::row_sums,
+const Register registered_rows(tuned_lines("tuned/rows", "tuned, rows", "src/tuned/rows.h", Operation::row_sums,
                                            {"16-byte loads", "warp shuffles", "even share of tiles, packed atomics"}),
                                prepare);
-const Register registered_columns(tuned_lines("tuned/columns", "tuned, columns", Operation::column_sums,
+const Register registered_columns(tuned_lines("tuned/columns", "tuned, columns", "src/tuned/columns.h",
+                                              Operation::column_sums,
                                               {"16-byte loads, rows in turn", "tree in shared memory", "last block"}),
                                   prepare);
-const Register registered_segments(tuned_lines("tuned/segments", "tuned, segments", Operation::segment_sums,
+const Register registered_segments(tuned_lines("tuned/segments", "tuned, segments", "src/tuned/segments.h",
+                                               Operation::segment_sums,
                                                {"16-byte loads", "warp shuffles",
                                                 "even share of elements, packed atomics"}),
                                    prepare);
