@@ -2,7 +2,8 @@
 """Counts of the simulated device, of all variants; where Nsight Compute is, beside its own: counts.csv in a folder.
 
     experiments/counts.py FOLDER [--variants REGEX] [--reductio PATH]                         without a GPU
-    experiments/counts.py FOLDER --profile [--ncu PATH] [--gpu INDEX|UUID] [--log FILE]       beside Nsight Compute
+    experiments/counts.py FOLDER --profile [--ncu PATH] [--gpu INDEX|UUID]                    beside Nsight Compute
+    experiments/counts.py FOLDER --profile --save --log FILE, then --log FILE                 the same on two machines
 
 Without a GPU every variant that runs simulated is called once, of N elements, with the launch that it has on a GPU
 like --like. With --profile every kernel of a document, at three sizes and in each of i32, f32 and f64 that it takes, is
@@ -161,6 +162,9 @@ def main() -> int:
     parser.add_argument("--log", type=Path, help="what ncu printed before; without it, ncu is run. With --save, where to")
     parser.add_argument("--save", action="store_true", help="run ncu and keep what it prints in --log")
     options = parser.parse_args()
+    if options.log and not options.save and not options.log.is_file():
+        print(f"counts.py: there is no {options.log}; --save runs ncu and keeps there what it prints", file=sys.stderr)
+        return 1
     if not options.folder.is_dir():
         print(f"counts.py: {options.folder} is no folder; name a machine's results folder", file=sys.stderr)
         return 1

@@ -222,6 +222,13 @@ def test_counts_are_those_of_the_profiler_but_for_loads_that_nvcc_leaves_out_and
         assert executed <= profiled <= executed * (1.05 if collides else 1), row
 
 
+def test_a_log_that_is_not_there_is_named(tmp_path):
+    done = subprocess.run([sys.executable, SOURCE / "experiments" / "counts.py", tmp_path, "--log", tmp_path / "no.log"],
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"counts.py: there is no {tmp_path}/no.log; --save runs ncu and keeps there what it prints\n"
+
+
 def test_counts_of_all_variants_are_those_that_are_committed(tmp_path):
     """Of some, with the columns that the table has. experiments/counts.py experiments/results writes it anew."""
     done = subprocess.run([sys.executable, SOURCE / "experiments" / "counts.py", tmp_path, "--reductio", BIN,
