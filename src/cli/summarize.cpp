@@ -52,11 +52,16 @@ class Summarizer {
  public:
   explicit Summarizer(const SummarizeOptions& options)
       : options_(options),
-        contrasts_(contrasts_in(list_at(options.contrasts, "--contrasts"), options.contrasts)),
-        claims_(list_at(options.claims, "--claims")),
-        goals_(parse_csv(list_at(options.goals, "--goals")).records) {
+        contrasts_(contrasts_in(list_at(options.contrasts, "--contrasts"), options.contrasts)) {
+    if (judges()) {
+      claims_ = list_at(options.claims, "--claims");
+      goals_ = parse_csv(list_at(options.goals, "--goals")).records;
+    }
     if (!options.cpu_results.empty()) cpu_.emplace(read_results(options.cpu_results));
   }
+
+  /// Claims and goals are of the project's own list of contrasts.
+  bool judges() const { return options_.contrasts == usual_contrasts; }
 
   Summary of(const StoredResults& results) const {
     return judged(contrast_table(contrasts_, results, cpu_ ? *cpu_ : results), results.folder);
@@ -65,7 +70,7 @@ class Summarizer {
   /// From a contrasts.csv that is there.
   Summary judged(std::vector<Fields> contrasts, const std::filesystem::path& folder) const {
     Summary out{.contrasts = std::move(contrasts), .verdicts = {}, .goals = {}};
-    if (options_.contrasts != usual_contrasts) return out;  // claims and goals are of the project's own list
+    if (!judges()) return out;
     out.verdicts = verdict_table(claims_, options_.claims, contrasts_, out.contrasts, folder);
     out.goals = goal_table(goals_, options_.goals, out.contrasts, folder);
     return out;
@@ -124,9 +129,12 @@ void summarize(const SummarizeOptions& options, const Summarizer& summarizer, co
   if (std::filesystem::is_directory(folder)) check_destination(folder / "contrasts.csv", folder_advice);
   Summary summary;
   if (options.judge) {
-    const auto text = content_of(folder / "contrasts.csv");
     if (!std::filesystem::is_directory(folder)) throw UsageError(named + " is not a folder; name a results folder");
-    summary = summarizer.judged(text ? parse_csv(*text).records : std::vector<Fields>(), folder);
+    const auto text = content_of(folder / "contrasts.csv");
+    const CsvText csv = parse_csv(text ? *text : "");
+    if (text && csv.whole_bytes != text->size())
+      throw UsageError((folder / "contrasts.csv").string() + " was cut while being written; summarize without --judge");
+    summary = summarizer.judged(csv.records, folder);
   } else {
     summary = summarizer.of(read_results(named));
   }
@@ -165,6 +173,7 @@ std::vector<std::string> differences(const Summarizer& summarizer, const std::st
   for (const std::string& line : unlike) out.push_back((results.folder / line).string());
   const Summary summary = summarizer.of(results);
   for (const auto& [file, table] : summary.tables()) {
+    if (table->empty() && !summarizer.judges()) continue;
     const auto path = results.folder / file;
     const auto text = content_of(path);
     if (!text) {

@@ -80,7 +80,8 @@ Variant tuned_lines(const std::string& id, const std::string& title, const std::
           .own_experiment = "shapes",
           .how = how,
           .operations = {operation},
-          .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::f16, ElementType::bf16},
+          .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64,
+                    ElementType::f16, ElementType::bf16},
           .persistent_state = "the words in which blocks meet: zero between calls",
           .determinism = Determinism::always};
 }

@@ -330,10 +330,29 @@ def test_bad_input_is_one_line(reductio, tmp_path):
     assert "probes.csv lacks the column unit" in reductio("summarize", folder, "--judge", cwd=SOURCE).error()
     assert not (folder / "verdicts.csv").exists()
     for text, said in (("{", "is no JSON object"), ('{"version": 1}', "claims"),
-                       (cl.FILE.read_text().replace('"S1", "expects"', '"S0", "expects"'), "has no S0")):
+                       (cl.FILE.read_text().replace('"S1", "expects"', '"S0", "expects"'), "has no S0"),
+                       (cl.FILE.read_text().replace('"expects": "more"', '"expects": "plenty"'),
+                        "expects 'plenty'; known are more")):
         (tmp_path / "claims.json").write_text(text)
         error = reductio("summarize", folder, "--judge", "--claims", tmp_path / "claims.json", cwd=SOURCE).error()
         assert said in error, error
+
+
+def test_contrasts_that_were_cut_are_not_judged(reductio, tmp_path):
+    folder = folder_of(tmp_path / "m", dict(S1=3))
+    file = folder / "contrasts.csv"
+    file.write_text(file.read_text()[:-5])
+    error = reductio("summarize", folder, "--judge", cwd=SOURCE).error()
+    assert error.endswith("contrasts.csv was cut while being written; summarize without --judge"), error
+    assert not (folder / "verdicts.csv").exists()
+
+
+def test_a_slash_behind_the_folder_changes_nothing(reductio, tmp_path):
+    """The folder beside it has what one GPU decides for all."""
+    shutil.copytree(SOURCE / "experiments" / "results" / "nvidia-h100-claims", tmp_path / "nvidia-h100-claims")
+    folder = folder_of(tmp_path / "m", dict(S1=3))
+    reductio("summarize", f"{folder}/", "--judge", cwd=SOURCE).ok()
+    assert "blocks wrong" in (folder / "verdicts.csv").read_text()
 
 
 # ------------------------------------------------------------------------------------------- from samples

@@ -148,7 +148,9 @@ std::vector<std::string> rows_unlike_samples(const StoredResults& results) {
 
 std::vector<std::string> records_unlike(const std::string& file, std::string_view text, const std::vector<Fields>& anew,
                                         const std::vector<std::string>& key) {
-  const std::vector<Fields> stands = parse_csv(text).records;
+  const CsvText csv = parse_csv(text);
+  const std::vector<Fields>& stands = csv.records;
+  if (csv.whole_bytes != text.size()) return {file + " was cut while being written"};
   if (stands.empty() || anew.empty() || stands.front() != anew.front())
     return {file + " has other columns than this program writes"};
   if (stands.size() != anew.size())

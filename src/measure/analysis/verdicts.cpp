@@ -252,6 +252,10 @@ class Judge {
   Test test_of(const Json& claim, const Json& test) {
     const Json& document = claims_.at("documents").at(claim.at("document").get<std::string>());
     Test out{.told = &test, .expects = test.value("expects", "")};
+    const std::array known{"", "more", "no more", "no less", "different", "the same"};
+    if (std::find(known.begin(), known.end(), out.expects) == known.end())
+      throw UsageError(fmt::format("claim {} expects '{}'; known are more, no more, no less, different, the same",
+                                   claim.at("id").get<std::string>(), out.expects));
     if (const auto told = test.find("told"); told != test.end()) out.gain = told->get<double>();
     if (const auto at = test.find("at"); at != test.end()) out.at = *at;
     for (const char* column : {"operation", "element_type", "timing_mode", "cache_state"})
@@ -343,7 +347,7 @@ class Judge {
       // What runs on one GPU for all has a folder of its own beside this one.
       std::set<std::filesystem::path> beside;
       if (!table && (name == "as-printed.csv" || name == "copies.csv"))
-        for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::absolute(folder_).parent_path()))
+        for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::canonical(folder_).parent_path()))
           if (entry.path().filename().string().ends_with("-claims")) beside.insert(entry.path());
       for (const auto& other : beside)
         if (!table) table = CsvTable::in(other, name);
@@ -468,7 +472,7 @@ class Judge {
     if (what == "right") return right_sums(test, n);
     if (what == "clocks apart") return clocks_apart(test, n);
     if (what == "cycles filled") return cycles_filled(test, n);
-    throw UsageError("a claim counts '" + what + "', which nobody can");
+    throw UsageError("a claim counts '" + what + "'; known are wrong, right, clocks apart, cycles filled");
   }
 
   /// Blocks to which the document's code as printed gives a wrong sum.
@@ -581,7 +585,7 @@ std::vector<Fields> verdict_table(std::string_view claims, const std::string& fi
                                   const std::vector<Contrast>& contrasts, const std::vector<Fields>& contrast_records,
                                   const std::filesystem::path& folder) {
   const Json all = Json::parse(claims, nullptr, false);
-  if (!all.is_object()) throw UsageError(file + ": is no JSON object");
+  if (!all.is_object()) throw UsageError(file + " is no JSON object; take the project's own from git");
   try {
     return Judge(all, contrasts, contrast_records, folder).table();
   } catch (const nlohmann::json::exception& e) {
