@@ -17,6 +17,7 @@ set(_package ${CMAKE_INSTALL_DATADIR}/cmake/reductio)  # headers alone: no matte
 install(TARGETS reductio_tuned EXPORT reductio_targets COMPONENT tuned)
 foreach(_header
     tuned/tuned.h tuned/launch_table.h tuned/reading.h tuned/digits.h tuned/far_bands.h tuned/finish.h tuned/rows.h
+    tuned/columns.h tuned/segments.h
     tuned/cluster.cuh exact/exact.h exact/tile.h exact/elements.h exact/window.h exact/finish.h exact/result.h
     exact/lanes.h exact/partial.h
     device/kernel.h device/cuda/kernel.cuh)

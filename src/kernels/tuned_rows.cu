@@ -82,7 +82,7 @@ Variant tuned_lines(const std::string& id, const std::string& title, const std::
           .operations = {operation},
           .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64,
                     ElementType::f16, ElementType::bf16},
-          .persistent_state = "the words in which blocks meet: zero between calls",
+          .persistent_state = "the words in which blocks meet, and the counts of columns: zero between calls",
           .determinism = Determinism::always};
 }
 

@@ -5,14 +5,15 @@
 ///
 ///   tuned::sum_columns(in, rows, columns, pitch, out, workspace, gpu, stream);   // out[c] = the sum of column c
 ///
-/// The workspace has columns_workspace_bytes<In, Acc>() bytes that are zero before the first call. The rest is as in
-/// tuned/rows.h. A column's bits follow from its elements, its type, and the matrix's rows, columns, and whether it has
-/// a pitch: not from the address or the GPU.
+/// The workspace has columns_workspace_bytes<In, Acc>() bytes, starts at a multiple of 16, and is zero before the
+/// first call; calls leave sums in it, so it serves columns alone, one call at a time. The rest is as in tuned/rows.h.
+/// A column's bits follow from its elements, its type, and the matrix's rows, columns, and whether it has a pitch: not
+/// from the address or the GPU.
 ///
 /// How it works: lanes have neighbouring columns, 16 bytes each, and the threads above them take rows in turn. Several
-/// blocks share many rows. Each stores its sums, and the last one to come adds them up in the order of the rows. A few
+/// blocks share many rows. Each stores its sums, and the last one to come adds them up in a fixed order. A few
 /// columns without a pitch are read as a matrix of fewer rows that are longer: row j of 2 m columns is rows 2 j and
-/// 2 j + 1 of m. In the end the columns that are one are added up.
+/// 2 j + 1 of m. In the end the copies of each column are added up.
 
 #include <numeric>
 
@@ -24,7 +25,7 @@ namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 inline constexpr unsigned columns_block = 512;
-/// At most so many blocks share a matrix. On all GPUs alike, since the bits follow from it.
+/// At most so many blocks share tiles. On all GPUs alike, since the bits follow from it.
 inline constexpr unsigned columns_blocks = 256;
 
 /// How a matrix is shared. A block has 2^log_lanes vectors of a row, a tile of columns; the other threads are on other
@@ -32,7 +33,7 @@ inline constexpr unsigned columns_blocks = 256;
 struct ColumnShape {
   std::int64_t rows, columns, pitch;  ///< as they are read
   std::int64_t rest;                  ///< rows behind those, as they are
-  unsigned merged;                    ///< so many columns are one
+  unsigned merged;                    ///< copies of each column, which are added up in the end
   unsigned log_lanes, tiles, chunks;  ///< chunks: of rows, each of another block
 };
 
@@ -134,6 +135,12 @@ __global__ void __launch_bounds__(columns_block)
       }
     }
   }
+  if (shape.merged > 1 && chunk == shape.chunks - 1 && y == 0) {  // the rest is one more row, which is shorter
+    const std::int64_t rest = shape.rest * (shape.columns / shape.merged);
+#pragma unroll
+    for (int k = 0; k < lanes; ++k)
+      if (column_of(k) < rest) mine[k] += widened<W>(in[shape.rows * shape.pitch + column_of(k)]);
+  }
 #pragma unroll
   for (int k = 0; k < lanes; ++k) sums[y * width + column_of(k)] = mine[k];
   __syncthreads();  // all sums are stored before they are added up
@@ -142,11 +149,7 @@ __global__ void __launch_bounds__(columns_block)
                                              : here < width   ? here
                                                               : width);
   if (shape.merged > 1) add_rows(sums, shape.merged, columns);
-  const auto store = [&](unsigned c) {
-    W sum = W{} + sums[c];
-    for (std::int64_t r = 0; r < shape.rest; ++r) sum += widened<W>(in[shape.rows * shape.pitch + r * columns + c]);
-    out[first + c] = static_cast<Acc>(sum);
-  };
+  const auto store = [&](unsigned c) { out[first + c] = static_cast<Acc>(W{} + sums[c]); };
   if (shape.chunks == 1) {
     for (unsigned c = threadIdx.x; c < columns; c += columns_block) store(c);
     return;
@@ -212,6 +215,8 @@ template <class In, class Acc = In>
 class ColumnSums {
   static_assert(adds_up<In, Acc>(), "tuned: the sums' type does not go with the elements' (tuned/tuned.h lists them)");
   using W = typename AddedIn<Acc>::type;
+  static_assert(columns_block * Vector<In>::lanes * sizeof(W) <= 48 * 1024,
+                "tuned: columns of elements of one byte take sums of 4 bytes: others do not fit shared memory");
 
  public:
   ColumnSums(std::size_t rows, std::size_t columns, std::size_t pitch, const Gpu& gpu)
@@ -239,7 +244,7 @@ class ColumnSums {
     const auto rows = static_cast<std::size_t>(shape_.rows);
     const std::size_t down = columns_block >> shape_.log_lanes,
                       of_thread = ceil_div(ceil_div(rows, shape_.chunks), down) + 8;
-    return of_thread + 9 + 12 + shape_.chunks + static_cast<std::size_t>(shape_.rest) + 1;
+    return of_thread + 9 + 12 + shape_.chunks + 2;
   }
 
  private:

@@ -139,7 +139,7 @@ class PackedSum {
     if (threadIdx.x == 0) result.store(sums);
   }
 
-  /// The same if this is the only block: of sums in the home band without an atomic.
+  /// end() for a single block. Needs no atomic if all sums are in the home band.
   template <class Result>
   __device__ void end_alone(const Result& result) {
     if constexpr (floating)

@@ -1,5 +1,5 @@
 #pragma once
-/// Sums of the rows of a matrix, and of segments of any lengths, at the speed of one sum; for your own .cu files.
+/// Sums of the rows of a matrix, at about the speed of one sum of as many elements; for your own .cu files.
 ///
 ///   #include "reductio/tuned/rows.h"
 ///
@@ -10,8 +10,9 @@
 ///
 ///   tuned::sum_rows(in, rows, columns, pitch, out, workspace, gpu, stream);   // out[r] = the sum of row r
 ///
-/// Pointers, types and streams are those of tuned/tuned.h. Row r begins at in[r * pitch]; the pitch is at least
-/// `columns`. A call is one launch. `out` has `rows` elements, none of which is part of the input.
+/// Pointers, types and streams are those of tuned/tuned.h; a Gpu of compute capability 0 makes launches that do not
+/// overlap. Row r begins at in[r * pitch]; the pitch is at least `columns`. A call is one launch. `out` has `rows`
+/// elements, none of which is part of the input.
 ///
 /// A row's bits follow from its elements, its type and its length. They are the same alone or beside other rows, at any
 /// address and pitch, on any GPU: element i is always leaf i of the same tree (RowTree), and the tiles of long rows are
@@ -45,6 +46,15 @@ struct RowTree {
   std::int64_t tiles;  ///< of the row
 };
 inline constexpr unsigned long_row_block = 512;
+/// How many blocks a multiprocessor must have registers for: as many as are wanted, and as it has threads for.
+__host__ __device__ constexpr unsigned least_blocks(unsigned wanted, unsigned block) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+  constexpr unsigned threads = 1024;
+#else
+  constexpr unsigned threads = 1536;
+#endif
+  return wanted * block < threads ? wanted : threads / block;
+}
 /// The longest row of a warp, in vectors: 8 KiB.
 inline constexpr std::int64_t short_row_vectors = 512;
 /// The most vectors that a lane of a long row takes at a time.
@@ -90,15 +100,15 @@ __device__ uint4 shifted(const uint4& low, const uint4& high, unsigned shift) {
 }
 
 /// `count` vectors of a row for each lane of a group, whose lanes' vectors lie beside each other: load() starts to load
-/// them, sum() waits for them and adds them up in a tree. aligned: rows start at multiples of 16 bytes. A vector of
-/// another row lies in two aligned ones, of which the second is that of the next lane.
+/// them, sum() waits for them and adds them up in a tree. aligned: rows start at multiples of 16 bytes. Otherwise a
+/// vector spans two aligned ones, and the next lane has the second.
 template <class In, int count, bool aligned>
 class RowVectors {
   static constexpr int lanes = Vector<In>::lanes;
 
  public:
-  /// Of a row, or a part of one, `at` its first element and `n` its length, which may be negative: nothing. A group of
-  /// `group` lanes, of which this is lane `own`. All lanes of the warp call both.
+  /// `at` and `n` are a row, or a part of one; n <= 0 loads nothing. This lane is `own` of `group`. All lanes of the
+  /// warp call both.
   __device__ void load(const In* at, int n, const Reach& reach, unsigned own, unsigned group) {
     at_ = at, n_ = n, own_ = own, group_ = group;
     if constexpr (!aligned) shift_ = static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(In));
@@ -136,7 +146,7 @@ class RowVectors {
     else
       return shift_;
   }
-  /// The aligned vector from element i on; of what is beyond reach, the row's elements and zeros.
+  /// The aligned vector from element i on. Beyond reach it loads the row's elements one by one and fills up with zeros.
   __device__ uint4 loaded(int i, const Reach& reach) const {
     uint4 bits = {};
     if (i < n_ && n_ > 0) {
@@ -187,7 +197,7 @@ struct Matrix {
   std::int64_t rows, columns, pitch;
 
   __device__ const In* row(std::int64_t r) const { return in + r * pitch; }
-  /// What may be loaded around element `first` of a row. Between rows of a pitch is memory that may not be ours.
+  /// What may be loaded around element `first` of a row. With a pitch, the gap between rows may not be ours.
   __device__ Reach reach(std::int64_t r, std::int64_t first) const {
     constexpr std::int64_t most = 1 << 30;
     const std::int64_t begin = pitch == columns ? -(r * pitch + first) : -first,
@@ -198,14 +208,15 @@ struct Matrix {
 
 /// Rows of up to short_row_vectors: 2^log_lanes lanes of a warp a row. `vectors` is their RowTree's.
 inline constexpr unsigned short_row_block = 256;
-/// So many rows does a lane have under way.
-constexpr int rows_at_once(int vectors) { return vectors < 4 ? 4 / vectors : 1; }
+/// Rows that a lane has in flight.
+__host__ __device__ constexpr int rows_at_once(int vectors) { return vectors < 4 ? 4 / vectors : 1; }
 
 /// Launch: blocks of short_row_block, so many that all rows have their lanes.
 template <class In, class Acc, int vectors, bool aligned>
-__global__ void __launch_bounds__(short_row_block, vectors == 8 ? 3
-                                                   : aligned    ? 6
-                                                                : 4)
+__global__ void __launch_bounds__(short_row_block, least_blocks(vectors == 8 ? 3
+                                                                : aligned    ? 6
+                                                                             : 4,
+                                                                short_row_block))
     sum_short_rows(const Matrix<In> in, const unsigned log_lanes, Acc* out) {
   using W = typename AddedIn<Acc>::type;
   constexpr int at_once = rows_at_once(vectors);
@@ -274,8 +285,8 @@ struct EvenShare {
   __device__ unsigned block_of(std::int64_t i) const { return static_cast<unsigned>(((i + 1) * blocks - 1) / count); }
 };
 
-/// Of a multiprocessor, at most.
-constexpr unsigned long_row_blocks(int turns) { return turns == 1 ? 3 : 2; }
+/// Most blocks of a multiprocessor.
+__host__ __device__ constexpr unsigned long_row_blocks(int turns) { return turns == 1 ? 3 : 2; }
 
 /// The words of a row that begins in `block`. A row of one block alone needs words only if its tiles are far from 1;
 /// another row's may be in use.
@@ -283,7 +294,8 @@ __device__ inline std::uint64_t* words_of_row(std::uint64_t* workspace, unsigned
   return workspace + std::size_t{blocks == 1 ? gridDim.x + blockIdx.x : block} * row_words;
 }
 
-/// Ends a row that is `blocks` blocks' together, and whose words are theirs alone. Called for the same reason.
+/// Ends a row that `blocks` blocks share, and whose words are theirs alone. A function that is called, since its
+/// registers would leave few for loads.
 template <class W, class Acc>
 __device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, std::uint64_t* words, unsigned blocks,
                                      Acc* out) {
@@ -302,6 +314,7 @@ __device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, std::u
     packed.add(added);
     packed.end(result);
   }
+  __syncwarp();  // the words are reset before the block's next row uses them
 }
 
 /// The same where the blocks share all tiles of all rows.
@@ -313,11 +326,11 @@ __device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, EvenSh
   end_row<W, Acc>(added, words_of_row(workspace, block, blocks), blocks, out + row);
 }
 
-/// Longer rows, by tiles of so many turns. Each block has an even share of all tiles, which lie behind each other. Of
-/// one turn a row is one tile: its sum is taken while the next row is on its way. Of two, both turns are on their way
-/// at once. Launch: blocks of long_row_block, no more than there are tiles.
+/// Longer rows, by tiles of so many turns. Each block has an even share of all tiles, which lie behind each other. With
+/// one turn a row is one tile, and its sum is taken while the next row is in flight. With two, both are in flight.
+/// Launch: blocks of long_row_block, no more than there are tiles.
 template <class In, class Acc, int turns, bool aligned>
-__global__ void __launch_bounds__(long_row_block, long_row_blocks(turns))
+__global__ void __launch_bounds__(long_row_block, least_blocks(long_row_blocks(turns), long_row_block))
     sum_long_rows(const Matrix<In> in, const RowTree tree, Acc* out, std::uint64_t* workspace) {
   using W = typename AddedIn<Acc>::type;
   constexpr unsigned warps = long_row_block / 32;
@@ -384,6 +397,8 @@ inline constexpr unsigned tiny_row_block = 128;
 inline constexpr int tiny_bytes = 16 * 1024;
 /// The longest, in vectors.
 inline constexpr std::int64_t tiny_row_vectors = 16;
+static_assert(row_tree(tiny_row_vectors).lanes <= 8 && row_tree(tiny_row_vectors).vectors == 2,
+              "sum_tiny_rows has these");
 /// How many rows a block has.
 template <class In>
 __host__ __device__ constexpr int tiny_rows_of_block(int columns) {
@@ -404,13 +419,13 @@ __global__ void __launch_bounds__(tiny_row_block)
   const int count = static_cast<int>(rest < of_block ? rest : of_block), n = count * columns;
   const In* const at = in + first * columns;
   const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(In));
-  const bool from_begin = first == 0, to_end = rest <= of_block;
+  const std::int64_t behind = rest * columns;  // the matrix's end
 #pragma unroll
   for (int u = 0; u < (room + block - 1) / block; ++u) {
     const int i = (u * block + thread) * in_vector - shift;
     if (i >= n) continue;
     // The rows before and behind are ours to load as well.
-    if ((i >= 0 || !from_begin) && (i + in_vector <= n || !to_end)) {
+    if ((i >= 0 || first > 0) && i + in_vector <= behind) {
       const uint4 bits = __ldg(reinterpret_cast<const uint4*>(at + i));
       memcpy(loaded + (i + shift), &bits, sizeof bits);
     } else {
@@ -469,7 +484,8 @@ class RowSums {
         tree_(row_tree(static_cast<std::int64_t>(vectors()))) {
     if (is_long()) {
       const std::size_t resident = std::max<std::size_t>(gpu.threads_per_sm / long_row_block, 1);
-      grid_ = std::min(rows * tiles(), std::min<std::size_t>(long_row_blocks(tree_.turns), resident) * gpu.sm_count);
+      grid_ = std::min({rows * tiles(), std::min<std::size_t>(long_row_blocks(tree_.turns), resident) * gpu.sm_count,
+                        std::size_t{most_sums}});
     } else if (is_tiny()) {
       grid_ = ceil_div(rows, static_cast<std::size_t>(tiny_rows_of_block<In>(static_cast<int>(columns))));
     } else {

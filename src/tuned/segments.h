@@ -6,8 +6,8 @@
 ///   tuned::sum_segments(in, offsets, segments, out, workspace, gpu, stream);
 ///
 /// Segment s has the elements in[offsets[s]] to in[offsets[s + 1] - 1]; out[s] is its sum, 0 where it is empty.
-/// `offsets` are segments + 1 numbers in GPU memory that do not fall. The rest is as in tuned/rows.h, and so are a
-/// segment's bits: they are those of a row with the same elements.
+/// `offsets` are segments + 1 numbers of std::int64_t in GPU memory, which do not fall: one even of no segments. The
+/// rest is as in tuned/rows.h, and so are a segment's bits: they are those of a row with the same elements.
 ///
 /// How it works: blocks share elements and segments evenly, by a search for where their share begins. The warps of a
 /// block take 32 segments at a time, and those of one RowTree together. The block as a whole takes long ones, by tiles,
@@ -20,14 +20,14 @@
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// Segments as work to be shared: an element is as much as its bytes, and a segment as some more.
+/// Segments as work to be shared. A segment costs as much as 16 bytes of elements more.
 template <class In>
 struct Segments {
   const In* in;
   const std::int64_t* offsets;
   std::int64_t count;
 
-  static constexpr std::int64_t weight = 16 / sizeof(In) < 1 ? 1 : 16 / sizeof(In);  ///< an offset and an output
+  static constexpr std::int64_t weight = 16 / sizeof(In);  ///< an offset and an output
   __device__ std::int64_t place(std::int64_t s) const { return offsets[s] - offsets[0] + weight * s; }
   /// What may be loaded around element i.
   __device__ Reach reach(std::int64_t i) const {
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(long_row_block, 2)
   __syncthreads();  // the bounds and the empty list
   const std::int64_t first = bounds[0], behind = bounds[1];
   unsigned turn = 0;
-  // Of a long segment the tiles that begin in this block's share.
+  // Takes the tiles of a long segment that begin in this share.
   const auto take_tiles = [&](std::int64_t s) {
     const std::int64_t at = segments.offsets[s], n = segments.offsets[s + 1] - at, place = segments.place(s);
     const RowTree tree = row_tree((n + Vector<In>::lanes - 1) / Vector<In>::lanes);
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(long_row_block, 2)
   }
 }
 
-constexpr unsigned segment_blocks(const Gpu& gpu) { return 2 * gpu.sm_count; }
+constexpr unsigned segment_blocks(const Gpu& gpu) { return std::min(2 * gpu.sm_count, most_sums); }
 
 /// The sums of the segments in one call.
 template <class In, class Acc>

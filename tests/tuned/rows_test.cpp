@@ -1,4 +1,5 @@
-// tuned/rows.h and segments.h by themselves: what a row's bits follow from, and rows that blocks share.
+// tuned/rows.h, segments.h and columns.h by themselves: what bits follow from, rows that blocks share, and the ends of
+// what may be loaded.
 
 #include "tuned/rows.h"
 
@@ -14,6 +15,7 @@
 #include "core/narrow_float.h"
 #include "tests/device/sim/support.h"
 #include "tests/sanitized.h"
+#include "tuned/columns.h"
 #include "tuned/segments.h"
 
 namespace reductio::sim_tests {
@@ -117,6 +119,51 @@ void rows_of_any_magnitude() {
 TEST_P(SimRows, TilesMayLieFarFromOne) {
   rows_of_any_magnitude<float>();
   if (!sanitized) rows_of_any_magnitude<double>();
+}
+
+/// Of n elements in a row, the first 1 and the others 0, sums are 1. Behind the last row lies nothing to be loaded.
+template <class In, class Acc>
+void tiny_rows(std::size_t rows, std::size_t columns, std::size_t start) {
+  SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(columns) + " from " + std::to_string(start));
+  std::vector<In> values(start + rows * columns, In(0));
+  for (std::size_t r = 0; r < rows; ++r) values[start + r * columns] = In(1);
+  const auto in = on_device(values);
+  const Buffer<Acc> out(rows);
+  const Buffer<std::uint64_t> workspace = workspace_for_rows();
+  tuned::sum_rows(in.ptr() + start, rows, columns, columns, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
+  EXPECT_EQ(on_host(out), std::vector<Acc>(rows, Acc(1)));
+}
+TEST_P(SimRows, NothingIsLoadedBehindTheLastRow) {
+  tiny_rows<float, float>(4097, 1, 1);
+  tiny_rows<float, float>(2049, 2, 1);
+  tiny_rows<BF16, float>(5461, 3, 0);
+  tiny_rows<std::int32_t, std::int32_t>(4097, 1, 1);
+}
+
+/// By one block and by many, with a rest behind the rows that are read as one; at odd addresses by other loads.
+template <class In, class Acc>
+void columns_of(std::size_t rows, std::size_t columns) {
+  SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(columns) + " columns");
+  std::vector<In> values(rows * columns), shifted(1 + rows * columns);
+  std::vector<Acc> want(columns);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = shifted[i + 1] = In(static_cast<int>(i * 7 % 31) - 12);
+    want[i % columns] += static_cast<Acc>(static_cast<int>(i * 7 % 31) - 12);
+  }
+  const auto in = on_device(values), odd = on_device(shifted);
+  const auto workspace = zeros<std::uint64_t>(tuned::columns_workspace_words<In, Acc>());
+  const Buffer<Acc> out(columns);
+  tuned::sum_columns(in.ptr(), rows, columns, columns, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
+  EXPECT_EQ(on_host(out), want);
+  tuned::sum_columns(odd.ptr() + 1, rows, columns, columns, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
+  EXPECT_EQ(on_host(out), want);
+}
+TEST_P(SimRows, ColumnsOfAnyShape) {
+  columns_of<float, float>(2047 + 3 * 2048, 1);
+  columns_of<float, float>(40000, 3);
+  columns_of<double, double>(999, 33);
+  columns_of<std::int32_t, std::int32_t>(3, 1001);
+  columns_of<float, float>(700, 300);
 }
 
 }  // namespace

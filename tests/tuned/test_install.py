@@ -15,7 +15,7 @@ NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin
 CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
     "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h",
-    "tuned/far_bands.h", "tuned/finish.h", "tuned/rows.h", "tuned/cluster.cuh",
+    "tuned/far_bands.h", "tuned/finish.h", "tuned/rows.h", "tuned/columns.h", "tuned/segments.h", "tuned/cluster.cuh",
     "exact/exact.h", "exact/tile.h", "exact/elements.h", "exact/window.h", "exact/finish.h", "exact/result.h",
     "exact/lanes.h", "exact/partial.h",
     "device/kernel.h", "device/cuda/kernel.cuh",

@@ -9,6 +9,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include <reductio/tuned/columns.h>
+#include <reductio/tuned/rows.h>
+#include <reductio/tuned/segments.h>
 #include <reductio/tuned/tuned.h>
 
 namespace tuned = reductio::tuned;
