@@ -134,8 +134,10 @@ __global__ void __launch_bounds__(long_row_block, 2)
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const EvenShare share{segments.place(segments.count), gridDim.x};
-  if (share.count == 0) return;
+  // Of a small input each block has 1,024 elements at least, and the blocks behind have none.
+  const std::int64_t all = segments.place(segments.count), most = (all + 1023) / 1024;
+  const EvenShare share{all, most < gridDim.x ? static_cast<unsigned>(most) : gridDim.x};
+  if (blockIdx.x >= share.blocks) return;
   const std::int64_t begin = share.begin(blockIdx.x), end = share.begin(blockIdx.x + 1);
   if (warp < 2) {
     const std::int64_t found = first_from(segments, warp == 0 ? begin : end);
@@ -164,8 +166,8 @@ __global__ void __launch_bounds__(long_row_block, 2)
     if (tree.tiles == 1 || mine >= last || threadIdx.x >= 32) return;
     // Either each block from the first to the last has tiles, or each tile is another block's.
     const unsigned block = share.block_of(place);
-    const auto blocks = share.count / gridDim.x >= tile ? share.block_of(place + (tree.tiles - 1) * tile) - block + 1
-                                                        : static_cast<unsigned>(tree.tiles);
+    const auto blocks = share.count / share.blocks >= tile ? share.block_of(place + (tree.tiles - 1) * tile) - block + 1
+                                                           : static_cast<unsigned>(tree.tiles);
     end_row<W, Acc>(added, words_of_row(workspace, block, blocks), blocks, out + s);
   };
   // Of the last one that begins before this share some tiles may begin in it.

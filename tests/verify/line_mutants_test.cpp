@@ -30,6 +30,8 @@ struct Unneeded {
 const std::vector<Unneeded> unneeded{
     {"squares.cu", "the block is done when its last warp is",
      "it orders no memory: it holds the clock's last reading back until the whole block is done"},
+    // Needed, but not shown: no block of the battery has 2,048 segments, and a long one behind them.
+    {"segments.h", "it is empty again", "only a block's second round adds to the list again"},
     // Needed, but not shown: the battery has no data whose tiles alternate so within a block.
     {"window.h", "all lanes have read theirs", "only a tile of lanes' bins just before one of the warp's needs it"},
     {"window.h", "all bins are read, and may be cleared",
