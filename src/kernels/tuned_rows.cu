@@ -17,25 +17,12 @@ namespace reductio {
 namespace {
 using namespace device;
 
-template <class In, class Acc>
-std::unique_ptr<Plan> plan_of_rows(const Problem& p, const tuned::Gpu& gpu) {
-  const tuned::RowSums<In, Acc> sums(p.rows(), p.columns(), p.pitch(), gpu);
-  const auto workspace = zeroed_buffer<std::uint64_t>(tuned::rows_workspace_words(gpu));
+/// Of tuned::RowSums or ColumnSums, which have the same calls.
+template <class In, class Acc, class Sums>
+std::unique_ptr<Plan> plan_of_sums(const Sums& sums, std::size_t workspace_words) {
+  const auto workspace = zeroed_buffer<std::uint64_t>(workspace_words);
   const PlanInfo info{.grid_blocks = sums.grid(),
                       .block_threads = sums.block(),
-                      .longest_chain = sums.longest_chain(),
-                      .workspace_bytes = workspace.bytes()};
-  return plan_of(info, [=](void* in, void* out, Stream stream) {
-    sums(static_cast<const In*>(in), static_cast<Acc*>(out), workspace.ptr(), stream);
-  });
-}
-
-template <class In, class Acc>
-std::unique_ptr<Plan> plan_of_columns(const Problem& p, const tuned::Gpu& gpu) {
-  const tuned::ColumnSums<In, Acc> sums(p.rows(), p.columns(), p.pitch(), gpu);
-  const auto workspace = zeroed_buffer<std::uint64_t>(tuned::columns_workspace_words<In, Acc>());
-  const PlanInfo info{.grid_blocks = sums.grid(),
-                      .block_threads = tuned::columns_block,
                       .longest_chain = sums.longest_chain(),
                       .workspace_bytes = workspace.bytes()};
   return plan_of(info, [=](void* in, void* out, Stream stream) {
@@ -62,8 +49,12 @@ std::unique_ptr<Plan> prepare(const Problem& p, const Settings&, const DeviceInf
   const tuned::Gpu gpu = tuned::gpu_of(device);
   return dispatch_wide(p, [&]<class In, class Acc>() {
     switch (p.operation) {
-      case Operation::row_sums: return plan_of_rows<In, Acc>(p, gpu);
-      case Operation::column_sums: return plan_of_columns<In, Acc>(p, gpu);
+      case Operation::row_sums:
+        return plan_of_sums<In, Acc>(tuned::RowSums<In, Acc>(p.rows(), p.columns(), p.pitch(), gpu),
+                                     tuned::rows_workspace_words(gpu));
+      case Operation::column_sums:
+        return plan_of_sums<In, Acc>(tuned::ColumnSums<In, Acc>(p.rows(), p.columns(), p.pitch(), gpu),
+                                     tuned::columns_workspace_words<In, Acc>());
       case Operation::segment_sums: return plan_of_segments<In, Acc>(p, gpu);
       default: break;
     }

@@ -238,6 +238,7 @@ class ColumnSums {
   }
 
   std::size_t grid() const { return std::size_t{shape_.tiles} * shape_.chunks; }
+  unsigned block() const { return columns_block; }
 
   /// The longest chain of additions that an element passes through; each may round.
   std::size_t longest_chain() const {
