@@ -1,5 +1,5 @@
 /// reductio summarize: every number that claims, figures and texts take from raw samples, and what follows from them:
-/// contrasts.csv, verdicts.csv and goals.csv. With --check it writes nothing and compares.
+/// contrasts.csv, means.csv, verdicts.csv and goals.csv. With --check it writes nothing and compares.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +17,7 @@
 #include "measure/analysis/check.h"
 #include "measure/analysis/contrasts.h"
 #include "measure/analysis/goals.h"
+#include "measure/analysis/means.h"
 #include "measure/analysis/verdicts.h"
 #include "measure/results/table.h"
 
@@ -41,10 +42,10 @@ std::string list_at(const std::string& path, const char* option) {
 
 /// What a folder's samples and tables give: a table each.
 struct Summary {
-  std::vector<Fields> contrasts, verdicts, goals;
+  std::vector<Fields> contrasts, means, verdicts, goals;
 
   std::map<std::string, const std::vector<Fields>*> tables() const {
-    return {{"contrasts.csv", &contrasts}, {"verdicts.csv", &verdicts}, {"goals.csv", &goals}};
+    return {{"contrasts.csv", &contrasts}, {"means.csv", &means}, {"verdicts.csv", &verdicts}, {"goals.csv", &goals}};
   }
 };
 
@@ -52,7 +53,8 @@ class Summarizer {
  public:
   explicit Summarizer(const SummarizeOptions& options)
       : options_(options),
-        contrasts_(contrasts_in(list_at(options.contrasts, "--contrasts"), options.contrasts)) {
+        list_(list_at(options.contrasts, "--contrasts")),
+        contrasts_(contrasts_in(list_, options.contrasts)) {
     if (judges()) {
       claims_ = list_at(options.claims, "--claims");
       goals_ = parse_csv(list_at(options.goals, "--goals")).records;
@@ -67,9 +69,10 @@ class Summarizer {
     return judged(contrast_table(contrasts_, results, cpu_ ? *cpu_ : results), results.folder);
   }
 
-  /// From a contrasts.csv that is there.
+  /// From a contrasts.csv and tables that are there.
   Summary judged(std::vector<Fields> contrasts, const std::filesystem::path& folder) const {
-    Summary out{.contrasts = std::move(contrasts), .verdicts = {}, .goals = {}};
+    Summary out{.contrasts = std::move(contrasts), .means = {}, .verdicts = {}, .goals = {}};
+    out.means = mean_table(list_, options_.contrasts, folder);
     if (!judges()) return out;
     out.verdicts = verdict_table(claims_, options_.claims, contrasts_, out.contrasts, folder);
     out.goals = goal_table(goals_, options_.goals, out.contrasts, folder);
@@ -78,6 +81,7 @@ class Summarizer {
 
  private:
   const SummarizeOptions& options_;
+  std::string list_;
   std::vector<Contrast> contrasts_;
   std::string claims_;
   std::vector<Fields> goals_;
@@ -216,14 +220,14 @@ int run(SummarizeOptions options) {
 Command add_summarize(CLI::App& app) {
   auto options = std::make_shared<SummarizeOptions>();
   CLI::App* sub =
-      app.add_subcommand("summarize", "Write contrasts.csv, verdicts.csv and goals.csv, which claims and figures need");
+      app.add_subcommand("summarize", "Write the contrasts, means, verdicts and goals that figures and texts need");
   sub->add_option("folders", options->folders, "Results folders (default: the one in out/results)")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_flag("--check", options->check,
-                "Write nothing: make rows, contrasts, verdicts and goals anew from the samples, print each difference, "
-                "and exit with 1 if there is one");
+                "Write nothing: make rows, contrasts, means, verdicts and goals anew from the samples, print each "
+                "difference, and exit with 1 if there is one");
   sub->add_flag("--judge", options->judge,
-                "Write verdicts.csv and goals.csv alone, by the contrasts.csv that is there");
+                "Write means.csv, verdicts.csv and goals.csv alone, by the contrasts.csv and tables that are there");
   sub->add_option("--cpu-results", options->cpu_results, "The folder that cpu.csv is in (default: the same)");
   sub->add_option("--contrasts", options->contrasts,
                   "The list of contrasts (default: paper/contrasts.json); by another nothing is judged");

@@ -71,8 +71,9 @@ const isLog = () => (state.scale ? state.scale === "log" : !state.compare && VAL
 function bounds() {
   if (state.compare || !["time", "rate", "speedup"].includes(state.value)) return {read: [], floor: []};
   const shown = new Set(points.map(p => p.series)), read = new Map(), floor = new Map();
-  const note = (/** @type {Map<number, number[]>} */ map, /** @type {number} */ n, /** @type {number} */ v) =>
-    isFinite(v) && v > 0 && map.set(n, [...(map.get(n) ?? []), v]);
+  // Rows of one n were sampled together, and have the same of both.
+  const note = (/** @type {Map<number, number>} */ map, /** @type {number} */ n, /** @type {number} */ v) =>
+    isFinite(v) && v > 0 && !map.has(n) && map.set(n, v);
   if (new Set([...shown].map(s => s.folder)).size > 1) return {read: [], floor: []};
   for (const s of shown)
     for (const row of s.rows) {
@@ -87,8 +88,7 @@ function bounds() {
       note(read, n, over(numberOf(s, "read_time_s", row)));
       note(floor, n, over(numberOf(s, "launch_floor_s", row)));
     }
-  const line = (/** @type {Map<number, number[]>} */ map) =>
-    d3.sort([...map].map(([n, v]) => ({n, y: d3.median(v)})), b => b.n);
+  const line = (/** @type {Map<number, number>} */ map) => d3.sort([...map].map(([n, y]) => ({n, y})), b => b.n);
   return {read: line(read), floor: line(floor)};
 }
 
@@ -517,7 +517,7 @@ function showSamples() {
   place.replaceChildren();
   if (!p) return;
   if (focused !== p) $("point").replaceChildren(describe(p));
-  const samples = samplesOf(p.folder, p.row), means = header.samples === "means";
+  const samples = samplesOf(p.folder, p.row), means = !p.folder.samples;
   place.append(make("h3", {}, `Samples of ${nameOf(p.series)} at n = ${size(p.n)}`));
   if (!samples.length) {
     place.append(make("p", {},
@@ -570,10 +570,10 @@ function showSamples() {
       })));
   const base = baseOf(p), paired = base === null ? [] : pairs(p.folder, base, p.row);
   if (paired.length > 1 && base !== p.row) {
-    const centre = centreOf(paired.map(q => q.log)),
-          [y, low, high] = [centre.value, centre.low, centre.high].map(Math.exp);
-    charts.append(panel(`Paired ratio to ${p.folder.rows?.word("variant", /** @type {number} */ (base))} by context: ${
-                          interval(y, low, high)}`,
+    const v = (/** @type {string} */ name) => (state.base === RECORDED ? numberOf(p.series, name, p.row) : NaN),
+          [y, low, high] = [v("speedup"), v("speedup_ci_low"), v("speedup_ci_high")];
+    charts.append(panel(`Paired ratio to ${p.folder.rows?.word("variant", /** @type {number} */ (base))} by context${
+                          isFinite(y) ? `: ${interval(y, low, high)}` : ""}`,
       plotOf({
         width,
         height: 240,
@@ -582,9 +582,9 @@ function showSamples() {
         x: {label: "context", ...centred},
         y: {label: "t(base) / t", grid: true, nice: true},
         marks: [
-          Plot.ruleY([y], {stroke: colors.text}),
-          Plot.ruleY([low, high], {stroke: colors.edge, strokeDasharray: "4 3"}),
-          Plot.dot(paired, {x: "context", y: q => Math.exp(q.log), r: 3, stroke: q => hue(q.context)})
+          Plot.ruleY([y].filter(isFinite), {stroke: colors.text}),
+          Plot.ruleY([low, high].filter(isFinite), {stroke: colors.edge, strokeDasharray: "4 3"}),
+          Plot.dot(paired, {x: "context", y: "ratio", r: 3, stroke: q => hue(q.context)})
         ]
       })));
   }
@@ -822,10 +822,8 @@ function noteOf() {
     notes.push(
       "Shaded: faster than only reading the input. " + (state.value === "speedup" ? "" : " Dotted: an empty call."));
   if (state.value === "error") notes.push("On the lower edge: exact.");
-  if (state.compare)
-    notes.push("Two folders: their errors combine as independent.");
-  else if (state.value === "speedup" && state.base !== RECORDED)
-    notes.push("Paired by context where the page holds samples of one run; else the errors combine as independent.");
+  if (state.compare || (state.value === "speedup" && state.base !== RECORDED))
+    notes.push("A quotient of two times; intervals are those of the recorded base alone.");
   if (refused) notes.push(`${counted(refused, "point")} without a time: see Conditions.`);
   return notes.join(" ");
 }

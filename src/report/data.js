@@ -1,11 +1,11 @@
-// What the page holds, what is chosen of it, and the statistics of samples. The choice is in the URL's fragment, so
-// that a link shows the same view.
+// What the page holds, and what is chosen of it. The choice is in the URL's fragment, so that a link shows the same
+// view. Nothing is computed of samples: the program wrote what is shown.
 
 /** @typedef {{at: number, type: string, length: number, words?: string[]}} Stored  a column, as page.py packed it */
 /** @typedef {{length: number, columns: Record<string, Stored>}} StoredTable */
 /**
  * @typedef {{name: string, missing: string[], machine: any, rows: Table?, catalog: Table?, verdicts: Table?, releases:
- * Table?, samples: any, index: number}} Folder
+ * Table?, means: any, samples: any, index: number}} Folder
  */
 /** @typedef {{row: number, n: number, y: number, low: number, high: number, folder: Folder, series: Series}} Point */
 /**
@@ -56,8 +56,8 @@ async function load() {
   header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
   folders = header.folders.map((folder, index) => {
     const open = (/** @type {StoredTable?} */ table) => table && new Table(table, buffer, base);
-    const samples = folder.samples &&
-      Object.fromEntries(Object.entries(folder.samples).map(([name, stored]) => [name, arrayOf(stored, buffer, base)]));
+    const arrays = (/** @type {any} */ held) =>
+      held && Object.fromEntries(Object.entries(held).map(([name, stored]) => [name, arrayOf(stored, buffer, base)]));
     return {
       ...folder,
       index,
@@ -65,7 +65,8 @@ async function load() {
       catalog: open(folder.catalog),
       verdicts: open(folder.verdicts),
       releases: open(folder.releases),
-      samples
+      means: arrays(folder.means),
+      samples: arrays(folder.samples)
     };
   });
   $("data").remove();
@@ -83,52 +84,22 @@ function catalogue(/** @type {Folder} */ folder, /** @type {string} */ variant) 
 
 // ---------------------------------------------------------------------------------------------------- samples
 
-/** As trimmed_mean() of src/measure/stats/statistics.cpp. */
-function trimmedMean(/** @type {number[]} */ values) {
-  const n = values.length, cut = n / 10;
-  const weighted = d3.sort(values).map((v, i) => v * Math.max(0, Math.min(i + 1, n - cut) - Math.max(i, cut)));
-  return d3.sum(weighted) / (n - 2 * cut);
-}
-
-/**
- * As centre_of() there: the Hodges-Lehmann centre, and Wilcoxon's interval of 95 % or more; the range of few values.
- */
-function centreOf(/** @type {number[]} */ values) {
-  const n = values.length, means = [];
-  for (let i = 0; i < n; ++i)
-    for (let j = i; j < n; ++j) means.push((values[i] + values[j]) / 2);
-  means.sort((a, b) => a - b);
-  const p = new Float64Array(means.length + 1);
-  p[0] = 1;
-  for (let rank = 1, most = 0; rank <= n; ++rank) {
-    most += rank;
-    for (let sum = most; sum >= 0; --sum) p[sum] = (p[sum] + (sum >= rank ? p[sum - rank] : 0)) / 2;
-  }
-  let k = 1, covered = 1 - 2 * p[0];
-  while (2 * (k + 1) <= means.length && covered - 2 * p[k] >= 0.95) covered -= 2 * p[k++];
-  return {value: d3.median(means), low: means[k - 1], high: means[means.length - k], enough: covered >= 0.95};
-}
-
-/** The samples of a row, or its contexts' means: what the page holds. */
-function samplesOf(/** @type {Folder} */ folder, /** @type {number} */ row) {
-  const s = folder.samples, samples = [];
+/** Of a row the samples, or the contexts' means, which the program made: what the page holds. */
+function samplesOf(/** @type {Folder} */ folder, /** @type {number} */ row, means = !folder.samples) {
+  const s = means ? folder.means : folder.samples, samples = [];
   if (s)
     for (let i = d3.bisectLeft(s.row, row); s.row[i] === row; ++i)
       samples.push({context: s.context[i], round: s.round[i], time: s.time[i]});
   return samples;
 }
 
-/** By context the trimmed mean of the logarithms. */
-function logMeans(/** @type {Folder} */ folder, /** @type {number} */ row) {
-  const groups = d3.group(samplesOf(folder, row), s => s.context);
-  return new Map([...groups].map(([context, samples]) => [context, trimmedMean(samples.map(s => Math.log(s.time)))]));
-}
-
-/** base / mine at each context that has both, as logarithms. */
+/** base / mine of each context that has a mean of both. */
 function pairs(/** @type {Folder} */ folder, /** @type {number} */ base, /** @type {number} */ mine) {
-  const b = logMeans(folder, base), m = logMeans(folder, mine);
-  return [...m].filter(([context]) => b.has(context)).map(([context,
-    log]) => ({context, log: /** @type {number} */ (b.get(context)) - log}));
+  const b = new Map(samplesOf(folder, base, true).map(s => [s.context, s.time]));
+  return samplesOf(folder, mine, true).filter(s => b.has(s.context)).map(s => ({
+    context: s.context,
+    ratio: b.get(s.context) / s.time
+  }));
 }
 
 // ---------------------------------------------------------------------------------------------------- state
@@ -323,25 +294,9 @@ function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
   return row === undefined ? null : row;
 }
 
-/** How far one row's time is from another's, as t(base) / t. Samples of one run pair by context. */
-function ratio(
-  /** @type {Folder} */ from, /** @type {number} */ base, /** @type {Folder} */ folder, /** @type {number} */ row) {
-  const t = (/** @type {Folder} */ f, /** @type {number} */ r, /** @type {string} */ c) =>
-    f.rows?.number(`time_${c}_s`, r) ?? NaN;
-  if (from === folder && base === row) return {y: 1, low: 1, high: 1};
-  const paired =
-    from === folder && from.rows?.word("run_id", base) === from.rows?.word("run_id", row) ? pairs(from, base, row) : [];
-  if (paired.length > 1) {
-    const {value, low, high} = centreOf(paired.map(p => p.log));
-    return {y: Math.exp(value), low: Math.exp(low), high: Math.exp(high)};
-  }
-  // Two errors that have nothing to do with each other.
-  const y = t(from, base, "median") / t(folder, row, "median");
-  const error = (/** @type {string} */ side, /** @type {string} */ other) => Math.hypot(
-    Math.log(t(from, base, side) / t(from, base, "median")),
-    Math.log(t(folder, row, other) / t(folder, row, "median")));
-  return {y, low: y * Math.exp(-error("ci_low", "ci_high")), high: y * Math.exp(error("ci_high", "ci_low"))};
-}
+/** The time of a row over that of one it was not judged with: a quotient, which has no interval. */
+const quotient = (/** @type {Series} */ from, /** @type {number} */ base, /** @type {number} */ time) =>
+  ({y: numberOf(from, "time_median_s", base) / time, low: NaN, high: NaN});
 
 /**
  * What a row shows, null where it does not have it.
@@ -352,7 +307,7 @@ function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
   if (state.compare) {
     const base = series.find(b => b.key === s.key && b.folder.name === state.compare);
     const at = base?.rows.find(r => numberOf(base, "n", r) === v("n"));
-    return base && at !== undefined && base.folder !== s.folder ? ratio(base.folder, at, s.folder, row) : null;
+    return base && at !== undefined && base.folder !== s.folder ? quotient(base, at, time) : null;
   }
   switch (state.value) {
     case "time":
@@ -376,7 +331,7 @@ function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
     default: {
       if (state.base === RECORDED) return {y: v("speedup"), low: v("speedup_ci_low"), high: v("speedup_ci_high")};
       const base = baseRow(s, v("n"));
-      return base === null ? null : ratio(s.folder, base, s.folder, row);
+      return base === null ? null : quotient(s, base, time);
     }
   }
 }

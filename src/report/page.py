@@ -2,8 +2,8 @@
 
     python src/report page experiments/results/nvidia-h200 --out report.html
 
-The page needs no network and no server. It holds the rows of every experiment, the means of each context (`--samples`),
-the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
+The page needs no network and no server. It holds the rows of every experiment, each context's means, which the program
+makes (`--means`), all samples if asked (`--samples`), the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
 """
 
 import base64
@@ -34,7 +34,6 @@ ADDED = ("kind", "group", "words", "is_base")  # what the catalogue says of a ro
 LARGEST_SAMPLES = 2**26  # bytes of a file of samples, as it lies on the disk; larger ones are left out, and named
 MOST_SAMPLES = 8_000_000    # of a folder; further files are left out, and named
 SAMPLE_COLUMNS = {"row": "u4", "context": "u2", "round": "u4", "time": "f4"}
-SAMPLES = ("none", "means", "all")
 
 
 class Blob:
@@ -69,18 +68,6 @@ class Blob:
 # ------------------------------------------------------------------------------------------------- samples
 
 
-def trimmed_means(row, context, value):
-    """Of each row and context the mean of its values without a tenth at either end, as trimmed_mean() of
-    src/measure/stats/statistics.cpp: rows, contexts, means, sorted."""
-    order = np.lexsort((value, context, row))
-    row, context, value = row[order], context[order], value[order]
-    start = np.flatnonzero(np.concatenate(([True], (row[1:] != row[:-1]) | (context[1:] != context[:-1]))))
-    count = np.diff(np.append(start, len(row)))
-    at, n = np.arange(len(row)) - np.repeat(start, count), np.repeat(count, count)
-    weight = np.clip(np.minimum(at + 1, 0.9 * n) - np.maximum(at, 0.1 * n), 0, None)
-    return row[start], context[start], np.add.reduceat(value * weight, start) / (0.8 * count)
-
-
 def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
     """Of every wanted point (row, contexts, rounds, times)."""
     csv.field_size_limit(2**31 - 1)
@@ -100,20 +87,20 @@ def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
             yield wanted[fields], contexts[good], rounds[good], times[good]
 
 
-def read_samples(folder: Path, rows, each: bool, missing: list[str]) -> dict | None:
+def read_samples(paths: list[Path], rows, missing: list[str]) -> dict | None:
     """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
     key = [c for c in tb.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
     wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
     taken, count = [], 0
-    for path in sorted(folder.glob("*.samples.csv*")):
+    for path in paths:
         size = path.stat().st_size
         if size > LARGEST_SAMPLES:
             missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are "
                            "not in the page")
             continue
-        columns = joined(samples_of(path, key, wanted), each)
-        if not len(columns["row"]):
-            continue
+        rows_of, *parts = zip(*points) if (points := list(samples_of(path, key, wanted))) else ((), (), (), ())
+        columns = dict(zip(SAMPLE_COLUMNS, (np.repeat(np.array(rows_of, int), [len(part) for part in parts[0]]),
+                                            *(np.concatenate(part) if part else np.zeros(0) for part in parts))))
         if count + len(columns["row"]) > MOST_SAMPLES:
             missing.append(f"{path} would make it more than {MOST_SAMPLES:,} samples: its samples are not in the page")
             continue
@@ -123,17 +110,6 @@ def read_samples(folder: Path, rows, each: bool, missing: list[str]) -> dict | N
         return None
     order = np.argsort(np.concatenate([columns["row"] for columns in taken]), kind="stable")  # within a row as in the file
     return {name: np.concatenate([columns[name] for columns in taken])[order] for name in SAMPLE_COLUMNS}
-
-
-def joined(points, each: bool) -> dict:
-    """The points' samples as columns; of contexts' means the round is 0."""
-    rows, *parts = zip(*points) if (points := list(points)) else ((), (), (), ())
-    contexts, rounds, times = (np.concatenate(part) if part else np.zeros(0) for part in parts)
-    rows = np.repeat(np.array(rows, int), [len(part) for part in parts[0]])
-    if not each and len(rows):
-        rows, contexts, logs = trimmed_means(rows, contexts, np.log(times))
-        rounds, times = np.zeros(len(rows)), np.exp(logs)
-    return dict(zip(SAMPLE_COLUMNS, (rows, contexts, rounds, times)))
 
 
 # ------------------------------------------------------------------------------------------------- a folder
@@ -148,7 +124,7 @@ def sources() -> dict[str, str]:
     return files
 
 
-def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
+def read_folder(folder: Path, means: Path | None, samples: bool, blob: Blob) -> dict:
     """What the page holds of a folder. What is too large for it is named in `missing`."""
     if not folder.is_dir():
         raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
@@ -158,15 +134,16 @@ def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
     tables = [rs.read_points(path, catalog) for path in rs.experiments_in(folder).values()]
     rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     held = {"missing": missing,
-            "machine": machine, "rows": None, "samples": None, "catalog": None,
+            "machine": machine, "rows": None, "means": None, "samples": None, "catalog": None,
             "verdicts": None, "releases": None}
     if len(rows):
         kept = rows[[c for c in [*tb.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
         held["rows"] = blob.table(kept, tb.ROWS.numbers)
-    if samples != "none" and len(rows):
-        columns = read_samples(folder, rows, samples == "all", missing)
-        if columns:
-            held["samples"] = {name: blob.add(columns[name], dtype) for name, dtype in SAMPLE_COLUMNS.items()}
+    paths = {"means": [means] if means and means.stat().st_size else [],
+             "samples": sorted(folder.glob("*.samples.csv*")) if samples else []}
+    for kind, files in paths.items() if len(rows) else ():
+        if columns := read_samples(files, rows, missing):
+            held[kind] = {name: blob.add(columns[name], dtype) for name, dtype in SAMPLE_COLUMNS.items()}
     if len(catalog):
         held["catalog"] = blob.table(catalog.reset_index(), ())
     for name, columns in (("verdicts", tb.VERDICTS), ("releases", tb.Columns.of("releases"))):
@@ -232,11 +209,15 @@ def page(header: dict, blob: Blob) -> str:
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda name: parts[name.group(1)], template)
 
 
-def make(folders: list[Path], samples: str = "means", root: str | None = None) -> tuple[str, list[str]]:
-    """The page, and a line for each thing that it lacks. `root`: the way from the page to the project, for links."""
+def make(folders: list[Path], means: list[Path] | None = None, samples: bool = False,
+         root: str | None = None) -> tuple[str, list[str]]:
+    """The page, and a line for each thing that it lacks. `means`: for each folder a file of samples, one for each
+    context. `root`: the way from the page to the project, for links."""
+    means = dict(zip(reversed([folder.resolve() for folder in folders]), reversed(means or [])))
     folders, blob = list(dict.fromkeys(folder.resolve() for folder in folders)), Blob()  # one named twice is one
-    held = [{**read_folder(folder, samples, blob), "name": name} for folder, name in zip(folders, names_of(folders))]
-    header = {"folders": held, "samples": samples, "sources": sources(), "schema": tb.SCHEMA_VERSION,
+    held = [{**read_folder(folder, means.get(folder), samples, blob), "name": name}
+            for folder, name in zip(folders, names_of(folders))]
+    header = {"folders": held, "samples": "all" if samples else "means" if means else "none", "sources": sources(), "schema": tb.SCHEMA_VERSION,
               "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
               "keys": [c for c in tb.ROWS.key if c not in ("variant", "settings", "n")]}
     return page(header, blob), [line for folder in held for line in folder["missing"]]
@@ -253,11 +234,12 @@ def main(arguments: list[str] | None) -> None:
     parser = Parser(prog="report page", description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="results folders")
     parser.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="default: report.html")
-    parser.add_argument("--samples", choices=SAMPLES, default="means",
-                        help="of each point's samples the mean of each context (the default), all, or none")
+    parser.add_argument("--means", type=Path, nargs="+", metavar="FILE",
+                        help="for each folder the means of its rows' contexts, as `reductio report` makes them")
+    parser.add_argument("--samples", action="store_true", help="all samples, too")
     options = parser.parse_args(arguments)
     write_whole(options.out, b"")
-    text, missing = make(options.folders, options.samples, root_from(options.out))
+    text, missing = make(options.folders, options.means, options.samples, root_from(options.out))
     write_whole(options.out, text.encode())
     for line in missing:
         print(f"left out: {line}")

@@ -1,9 +1,16 @@
 """report: the page by the project's own Python. (tests/report looks at the page itself.)"""
 
+import base64
 import csv
+import gzip
 import importlib.util
+import json
+import math
+import re
 import shutil
+import zlib
 
+import numpy as np
 import pytest
 from project import SOURCE
 
@@ -22,6 +29,36 @@ def test_a_page_of_named_folders(reductio, tmp_path):
     assert out.startswith(f"{file}: cpu-intel-xeon, a second's, ") and out.count("\n") == 1
     page = file.read_text()
     assert page.startswith("<!doctype html>") and "<title>cpu-intel-xeon, a second&#x27;s: reductio</title>" in page
+
+
+def held_in(page: str) -> tuple[dict, bytes]:
+    """What a page holds: the header, and the bytes behind it."""
+    data = zlib.decompress(base64.b64decode(re.search(r'id="data"[^>]*>([^<]*)<', page)[1]))
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8:8 + length]), data[8 + length:]
+
+
+@needs_library
+def test_the_page_holds_each_contexts_mean(reductio, tmp_path):
+    """Without a tenth of the logarithms at either end, also where that is no whole number of samples."""
+    reductio("report", CPU, "--out", tmp_path / "means.html", cwd=SOURCE).ok()
+    header, data = held_in((tmp_path / "means.html").read_text())
+    folder, = header["folders"]
+    means = {name: np.frombuffer(data, at["type"], at["length"], at["at"]) for name, at in folder["means"].items()}
+    assert header["samples"] == "means" and folder["samples"] is None
+    with gzip.open(CPU / "cpu.samples.csv.gz", "rt", newline="") as file:
+        first = next(row for row in csv.DictReader(file) if "yes" not in row["voided"])
+    of_context = {}
+    for context, time in zip(first["context"].split(), first["time_s"].split()):
+        of_context.setdefault(int(context), []).append(math.log(float(time)))
+
+    def trimmed(values):
+        n, cut = len(values), len(values) / 10
+        return sum(v * max(0, min(i + 1, n - cut) - max(i, cut)) for i, v in enumerate(sorted(values))) / (n - 2 * cut)
+
+    expected = [math.exp(trimmed(values)) for _, values in sorted(of_context.items())]
+    by_row = [means["time"][means["row"] == row] for row in np.unique(means["row"])]
+    assert any(len(times) == len(expected) and np.allclose(times, expected, rtol=1e-6) for times in by_row)
 
 
 @needs_library

@@ -7,6 +7,7 @@
 
 #include "measure/analysis/contrasts.h"
 #include "measure/analysis/goals.h"
+#include "measure/analysis/means.h"
 #include "measure/analysis/models.h"
 #include "measure/analysis/releases.h"
 #include "measure/analysis/verdicts.h"
@@ -54,7 +55,8 @@ std::string schema_json() {
   return "{\n  \"schema_version\": " + std::to_string(schema_version) + ",\n  " + table("rows", columns_of<Row>()) +
          ",\n  " + table("samples", columns_of<RawSample>()) + ",\n  " + table("models", model_schema()) + ",\n  " +
          table("contrasts", contrast_schema()) + ",\n  " + table("releases", release_schema()) + ",\n  " +
-         table("verdicts", verdict_schema()) + ",\n  " + table("goals", goal_schema()) + "\n}\n";
+         table("verdicts", verdict_schema()) + ",\n  " + table("goals", goal_schema()) + ",\n  " +
+         table("means", mean_schema()) + "\n}\n";
 }
 
 }  // namespace reductio
