@@ -23,7 +23,6 @@ FILE = Path(__file__).resolve().parent / "claims.json"
 VERDICTS = tb.VERDICTS.words["verdict"]  # as they are counted
 OPEN = VERDICTS[-3], VERDICTS[-1]        # within 2 % of the threshold, not decidable here
 CLAIM, AT_LARGE, STEP, BESIDE = tb.VERDICTS.words["role"]
-BESIDES = "; in detail: "  # behind it a reason has what the paper's table leaves out
 NEXT_TEST = " | "          # between the reasons of a claim's tests
 
 

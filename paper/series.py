@@ -139,8 +139,8 @@ def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_t
     rows = rs.where_is(table, device=device, operation=operation, element_type=element_type, timing_mode=mode,
                     cache_state=cache_state, caller="", status="ok")
     rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
-    # Rows of one n were sampled together and carry the same two times; another dataset's may differ by noise.
-    calls = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
+    # Rows of one n were sampled together and carry the same two times.
+    calls = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].first().reset_index()
     return pd.DataFrame({"n": calls["n"], "bytes": calls["n"] * float(rs.ELEMENT_BYTES.get(element_type, math.nan)),
                          "read": calls["read_time_s"], "floor": calls["launch_floor_s"]})
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import sys
 from pathlib import Path
@@ -27,6 +26,7 @@ import figures.shapes as shapes  # noqa: E402
 import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
 import gallery  # noqa: E402
+import query  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
 from text.tuned import lines as goals  # noqa: E402
@@ -84,7 +84,7 @@ def comparison(results: rs.Results) -> str:
         rows = rows[rows["operation"] == ("sum" if "sum" in set(rows["operation"]) else "sum_of_squares")]
         rows = rows[rows["timing_mode"] == ("device" if "device" in set(rows["timing_mode"]) else "end_to_end")]
         if len(rows):
-            calls.append(rows.loc[rows["time_median_s"].idxmin()])
+            calls.append(rs.fastest(rows))
     sums = largest[(largest["operation"] == "sum") & (largest["timing_mode"] == "device")]
     calls.append(base := cub(sums.iloc[0]))
     rows = []
@@ -98,7 +98,7 @@ def comparison(results: rs.Results) -> str:
                         [same["time_median_s"][n] for n in SIZES], cub(call), speedup))
     of_base = table[(table["variant"] == base["variant"]) & (table["settings"] == base["settings"]) &
                     (table["timing_mode"] == "device")].set_index("n")
-    floor = microseconds(of_base["launch_floor_s"].median())
+    floor = microseconds(results.mean("launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
                     [of_base["read_time_s"][n] for n in SIZES], base, f"{1 / base['share_of_read_ceiling']:.2f}"))
     head = ["", "operation", "timed", "2^20", "2^24", "2^28", "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
@@ -120,7 +120,7 @@ def claims(results: rs.Results) -> str:
                     [[field.replace("|", r"\|") for field in row] for row in rows], "llrll")
 
 
-COUNTED = re.compile(r"rank correlation [\d.]+|[\d.e+]+ over [\d.e+]+|[\d,]+ of [\d,]+ (?:blocks wrong|rows right)")
+COUNTED = re.compile(r"[\d.e+]+ over [\d.e+]+|[\d,]+ of [\d,]+ (?:blocks wrong|rows right)")
 
 
 def measured(tests: pd.DataFrame) -> str:
@@ -159,14 +159,12 @@ def checks(results: rs.Results) -> dict[str, str]:
         if len(rows):
             agreeing[name] = f"{(off <= rows['allowed']).sum()} of {len(rows)}, at most {100 * off.max():.2g} % apart"
     for name, file in (("two runs", "repeat"), ("the same, relative to CUB", "repeat-relative")):
-        rows = results.table(file).dropna(subset=["ratio_low", "ratio_high"])
-        rows = rows.assign(same=rows["ratio_low"].le(1) & rows["ratio_high"].ge(1),
-                       width=(rows["ratio_high"] - rows["ratio_low"]) / rows["ratio"])
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
-            timed = rows[rows["timing_mode"] == mode]
-            same, width = 100 * timed["same"].mean(), 100 * timed["width"].median()
-            agreeing[f"{name}, {words}: the interval includes 1"] = f"{same:.1f} % of {len(timed):,}; {width:.2g} % wide"
-    selftest = json.loads(results.file("selftest.json").read_text())
+            same = query.share(results, file, f"timing_mode={mode}, ratio>0", "ratio_low<=1, ratio_high>=1")
+            width = results.mean(f"{file}.{mode}")
+            agreeing[f"{name}, {words}: the interval includes 1"] = (
+                f"{100 * same:.1f} % of {width['points']:,}; {100 * width['value']:.2g} % wide")
+    selftest = query.record(results, "selftest")
     for name, key in (("`selftest`, a variant against itself: the interval excludes 1", "together"),
                       ("the same, in other contexts", "apart")):
         agreeing[name] = f"{selftest[key]['false_positives']} of {selftest[key]['comparisons']}"
@@ -292,14 +290,14 @@ def shapes_to_call(results: rs.Results) -> str:
     rows = []
     for operation, (what, _) in shapes.SECTIONS.items():
         for line, calls in table[table["operation"] == operation].groupby("line"):
-            best = calls.loc[calls["time_median_s"].idxmin()]
+            best = rs.fastest(calls)
             libraries = calls[~calls["variant"].str.match("(modern|tuned)/")]
             name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
             cells = [f"`{best['variant']}`", microseconds(best["time_median_s"]), f"{100 * best['share_of_read_ceiling']:.0f} %"]
             if libraries.empty:
                 rows.append([name, *cells, "none was timed", ""])
                 continue
-            library = libraries.loc[libraries["time_median_s"].idxmin()]
+            library = rs.fastest(libraries)
             rows.append([name, *cells, f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"])
     head = [f"f32, 2^{largest} in all", "fastest", "us", "of the ceiling", "fastest library", "times as long"]
     return "\n\n".join((markdown(head, rows, "llrrlr"), "![Map of the sums of rows, columns and "

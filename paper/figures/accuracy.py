@@ -10,6 +10,7 @@ from report import style
 from figures.panels import DOTTED_LOOK
 from figures.speedup import MARKERS
 
+LOWEST = 1e-11  # of the axis: a single sum that happens to be nearly exact would take most of the height
 EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
 SETS = ("random", "normal", "ill-conditioned", "alternating")
 LEFT, RIGHT, HEAD, TALL, GAP, BASE = 0.55, 0.08, 0.5, 1.7, 0.16, 0.78
@@ -51,9 +52,7 @@ def draw(results: rs.Results):
         style.size_axis(axes, errors["n"], 2.2)
         axes.tick_params(labelleft=axes is panels[0])
         axes.set_title(dataset, loc="left", pad=3)
-        # A single sum that happens to be nearly exact would take most of the height.
-        axes.set_ylim(10 ** np.floor(np.log10(positive.quantile(0.03))),
-                      10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
+        axes.set_ylim(LOWEST, 10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
         axes.yaxis.set_minor_locator(NullLocator())
     if drawn:
         panels[0].set_ylabel("|error| / sum of magnitudes", labelpad=2)

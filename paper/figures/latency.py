@@ -26,9 +26,9 @@ def draw(results: rs.Results):
                 looks[f"{variant}, index {index}"] = style.line_style(i, j) | dict(markersize=3.2)
     if not lines:
         return None
-    probes = results.table("probes")
-    known = {} if probes is None else probes[probes["unit"] == "cycles"].groupby("quantity")["value"].median()
-    known = {q: float(known[q]) for q in LATENCIES if q in known}
+    means = results.table("means")
+    known = {} if means is None else means.set_index("name")["value"]
+    known = {q: float(known[name]) for q in LATENCIES if (name := f"probe.{q}.cycles") in known}
     memory = known.get("load_latency_memory")
     threads = sorted({x for points in lines.values() for x, *_ in points})
     base = 0.57 + LINE * (-(-len(lines) // 2) + bool(memory) + bool(known))

@@ -56,5 +56,5 @@ def body(results: rs.Results) -> list[str]:
 def why(reason: str) -> str:
     """A verdict's reason, in short; it may hold long names of metrics and files, which may be broken after "_", "." and
     "/"."""
-    each = [r.partition(claims.BESIDES)[0] for r in reason.split(claims.NEXT_TEST)]
-    return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex("; ".join(each)))
+    shown = as_latex(reason.replace(claims.NEXT_TEST, "; "))
+    return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", shown)

@@ -3,54 +3,39 @@
     \\ratio{NAME}  \\ratio[N]{NAME}     a contrast of contrasts.json with its interval, at its first size or at N
     \\gain{NAME}                       the same without the interval
     \\seconds{NAME}                   a contrast of one point: its time or cycles
-    \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: median, min, max or
-                                      sum of several, and percent of a share: \\cell[min,percent]{...}
+    \\mean{NAME}  \\mean[percent]{NAME}  a median or mean of means.csv
+    \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: min, max or sum of
+                                      several, and percent of a share: \\cell[min,percent]{...}
     \\rows{FILE}{WHERE}                how many rows; \\rows[COLUMN]{FILE}{WHERE}, how many values of a column
     \\share{FILE}{WHERE}{MORE}         the percentage of the rows of WHERE that MORE leaves
     \\record{FILE}{PATH}               of machine.json and the like: \\record{machine}{gpu.name}
     \\dates{FILES}                     the first and the last day on which experiments were measured; * are all
 
-WHERE names columns and settings: `variant=cub/sum, n=2^20, block=256, ratio_low<=1`. FILE stands for FILE.csv or
-FILE.csv.gz; cpu and cpu-machine are read from the CPU's folder. What a folder lacks reads "not measured". What no
-folder could have is an error that names the macro and its line.
+query.py finds rows, and says what WHERE may be. FILE stands for FILE.csv or FILE.csv.gz; cpu and cpu-machine are read
+from the CPU's folder. What a folder lacks reads "not measured". What no folder could have is an error that names the
+macro and its line.
 """
 
-import operator
 import re
-from functools import cache
 from pathlib import Path
 
-import pandas as pd
-
 import contrasts
-from report import results as rs
+import query
 from facts import PAPER, facts
+from query import Mistake, size_of
+from report import results as rs
 from text import latex
 
 SOURCE = Path(__file__).resolve().parents[1] / "main.tex"
 ABSENT = r"\emph{not measured}"
-ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1}
-COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
-SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
-
-
-class Mistake(Exception):
-    """A macro that no results could resolve."""
-
-
-def size_of(text: str) -> int:
-    """268435456 or 2^28."""
-    match = SIZE.fullmatch(text)
-    if match is None:
-        raise Mistake(f"{text!r} is no size")
-    return int(match[1]) ** int(match[2] or 1)
+ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "mean": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1}
 
 
 class Numbers:
     """What the macros stand for in a results folder, and the CPU's."""
 
     def __init__(self, results: rs.Results):
-        self.results, self.kept = results, cache(self._where)
+        self.results = results
 
     # ---------------------------------------------------------------------------------------------- contrasts
 
@@ -87,53 +72,30 @@ class Numbers:
 
     # -------------------------------------------------------------------------------------------------- files
 
-    def _where(self, file: str, where: str) -> pd.DataFrame:
-        rows = self.results.rows(file)
-        for clause in filter(None, map(str.strip, where.split(","))):
-            match = re.fullmatch(r"([\w-]+)(<=|>=|=|<|>)(.*)", clause)
-            if match is None:
-                raise Mistake(f"{clause!r} is no condition")
-            key, compare, value = match[1], COMPARISONS[match[2]], match[3]
-            if key not in rows and "settings" not in rows:
-                raise rs.Absent(key)
-            column = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, ""))
-            if match[2] != "=" or SIZE.fullmatch(value):
-                column, value = pd.to_numeric(column, errors="coerce"), size_of(value) if SIZE.fullmatch(value) else float(value)
-            rows = rows[compare(column, value)]
-        return rows
+    def mean(self, how: str, name: str) -> str:
+        line = self.results.mean(name)
+        return self._number(line["column"], line["value"], line["unit"], how)
 
     def cell(self, how: str, file: str, where: str, column: str) -> str:
-        ways = set(filter(None, how.split(",")))
-        take = ways - {"percent"}
-        if not take <= {"median", "min", "max", "sum"} or len(take) > 1:
-            raise Mistake(f"[{how}] is not median, min, max, sum or percent")
-        rows = self.kept(file, where)
-        values = pd.to_numeric(rows[column] if column in rows else pd.Series(dtype=str), errors="coerce").dropna()
-        if not len(values):
-            raise rs.Absent(file)
-        if len(values) > 1 and not take:
-            raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say median, min, max or sum")
-        value = getattr(values, take.pop() if take else "median")()
-        unit = rows["unit"].iloc[0] if "unit" in rows else ""
-        if "percent" in ways:
+        take = how.removesuffix("percent").rstrip(",")
+        return self._number(column, *query.cell(self.results, file, where, column, take), "percent" * how.endswith("percent"))
+
+    @staticmethod
+    def _number(column: str, value: float, unit: str, how: str) -> str:
+        if how == "percent":
             return ("$-$" if value < 0 else "") + latex.percent(abs(value))
         return shown(column, value * (1e-9 if unit == "ns" else 1), unit)
 
     def rows(self, column: str, file: str, where: str) -> str:
-        rows = self.kept(file, where)
+        rows = query.where(self.results, file, where)
         return latex.count(rows[column].nunique() if column else len(rows))
 
     def share(self, _: str, file: str, where: str, more: str) -> str:
-        rows = self.kept(file, where)
-        if not len(rows):
-            raise rs.Absent(file)
-        return latex.percent(len(self.kept(file, f"{where},{more}")) / len(rows))
+        return latex.percent(query.share(self.results, file, where, more))
 
     def record(self, _: str, file: str, path: str) -> str:
-        path_of_record = self.results.folder / f"{file}.json"
-        if file != "cpu-machine" and not path_of_record.exists():
-            raise rs.Absent(file)
-        machine = self.results.machine_of("cpu.csv") if file == "cpu-machine" else rs.Machine(file, rs.read_record(path_of_record))
+        of_cpu = file == "cpu-machine"
+        machine = self.results.machine_of("cpu.csv") if of_cpu else rs.Machine(file, query.record(self.results, file))
         value = machine.get(path)
         if value is None:
             raise rs.Absent(path)

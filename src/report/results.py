@@ -63,6 +63,11 @@ def setting(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.to_numeric(rows["settings"].map(lambda settings: parse_settings(settings).get(name)), errors="coerce")
 
 
+def fastest(rows: pd.DataFrame, time: str = "time_median_s") -> pd.Series:
+    """The row of the shortest time."""
+    return rows.loc[rows[time].idxmin()]
+
+
 # -------------------------------------------------------------------------------------------------- points
 
 
@@ -244,12 +249,13 @@ class Results:
     """One results folder, of which each file is read when it is first asked for. Tables are None where there is no such
     file."""
 
-    def __init__(self, folder: Path, cpu_folder: Path | None = None):
+    def __init__(self, folder: Path, cpu_folder: Path | None = None, alone: bool = False):
         for f in (folder, cpu_folder):
             if f is not None and not f.is_dir():
                 raise ResultsError(f"{f} is not a folder: name a results folder")
         self.folder = folder
         self.cpu_folder = cpu_folder or folder  # that cpu.csv is in
+        self.alone = alone  # without the files that folders of their own have
         self._tables: dict[str, pd.DataFrame | None] = {}
 
     def file(self, name: str) -> Path:
@@ -261,7 +267,7 @@ class Results:
         stem = name.partition(".")[0]
         if stem in ("cpu", "vector_add"):
             return self.cpu_folder
-        if stem not in ELSEWHERE or stored(self.folder / name).exists():
+        if stem not in ELSEWHERE or self.alone or stored(self.folder / name).exists():
             return self.folder
         others = sorted(self.folder.resolve().parent.glob(f"*-{ELSEWHERE[stem]}/{name}*"))
         return others[0].parent if others else self.folder
@@ -289,11 +295,15 @@ class Results:
         pairs = set(map("=".join, settings.items()))
         return rows[np.array([pairs <= set(text.split(";")) for text in rows["settings"]], bool)] if pairs else rows
 
-    def row(self, name: str, call: str = "", **where) -> pd.Series:
+    def row(self, name: str, call: str = "", /, **where) -> pd.Series:
         rows = self.rows(name, call, **where)
         if len(rows) != 1:
             raise Absent(f"{name} has {len(rows)} rows of {call} {where}, where one is wanted")
         return rows.iloc[0]
+
+    def mean(self, name: str) -> pd.Series:
+        """A line of means.csv, which `reductio summarize` writes: the medians and means that texts and figures show."""
+        return self.row("means", name=name)
 
     def other(self, machine: str) -> Results:
         """The folder of another one, beside this."""
@@ -346,9 +356,9 @@ class Results:
 
 
 @lru_cache
-def opened(folder: Path) -> Results:
+def opened(folder: Path, alone: bool = False) -> Results:
     """A folder that several ask of, read once."""
-    return Results(folder)
+    return Results(folder, alone=alone)
 
 
 def beside(folder: Path) -> list[Path]:

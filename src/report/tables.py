@@ -58,12 +58,12 @@ class Columns:
                        counts=those(lambda c: c["kind"] == "count"), **marked)
 
 
-ROWS, SAMPLES, MODELS, CONTRASTS, VERDICTS, GOALS = (
-    Columns.of(table) for table in ("rows", "samples", "models", "contrasts", "verdicts", "goals"))
+ROWS, SAMPLES, MODELS, CONTRASTS, VERDICTS = (
+    Columns.of(table) for table in ("rows", "samples", "models", "contrasts", "verdicts"))
 
 # The files that have columns of their own and are no experiment's.
-TABLES = {"models": MODELS, "contrasts": CONTRASTS, "releases": Columns.of("releases"), "verdicts": VERDICTS,
-          "goals": GOALS}
+TABLES = {"models": MODELS, "contrasts": CONTRASTS, "verdicts": VERDICTS,
+          **{table: Columns.of(table) for table in ("releases", "goals", "means")}}
 
 AGAIN = "run the experiment again"
 # What makes the files that are no experiment's.
@@ -72,7 +72,7 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            **dict.fromkeys(("as-printed.csv", "copies.csv"), "run `build/bin/as_printed FOLDER`"),
            "compiler.csv": "run experiments/compiler.py",
            "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
-           **dict.fromkeys(("contrasts.csv", "verdicts.csv", "goals.csv"),
+           **dict.fromkeys(("contrasts.csv", "verdicts.csv", "goals.csv", "means.csv"),
                            "run `reductio summarize FOLDER --cpu-results FOLDER` again"),
            **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "raw-workspace.csv", "to-host.csv"),
                            "run `reductio compare --csv` again")}

@@ -440,7 +440,7 @@ $("controls").addEventListener("submit", event => event.preventDefault());
 $("table").addEventListener("toggle", showTable);
 $("ranked").addEventListener("toggle", showRanked);
 $("all-none")
-  .append(...[["all", keys], ["none", () => []]].map(([name, keysOf]) => make("button", {
+  .append(.../** @type {[string, () => string[]][]} */ ([["all", keys], ["none", () => []]]).map(([name, keysOf]) => make("button", {
     type: "button",
     id: `variants-${name}`,
     onclick: () => {

@@ -57,7 +57,7 @@ def folder(tmp_path_factory, few):
 
 
 def judged(folder) -> pd.DataFrame:
-    return tb.read_table(judge(folder) / "goals.csv", tb.GOALS)
+    return tb.read_table(judge(folder) / "goals.csv", tb.TABLES["goals"])
 
 
 def by_goal(folder) -> pd.Series:

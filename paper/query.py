@@ -1,0 +1,499 @@
+"""The language in which texts ask a results folder for numbers: facts.txt, the macros of main.tex, tables.
+
+    us("cub/sum", 2**28), row("goals", goal="cold", quantity="ceiling")["measured"]
+
+A query is an expression in Python's syntax. It looks up: its words are the functions of this file, without their `d`, the
+folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host"). WHERE of a macro and of
+`where` names columns and settings: `variant=cub/sum, n=2^20, block=256, ratio_low<=1`.
+"""
+
+import ast
+import operator
+import re
+from functools import partial
+from inspect import isfunction
+from statistics import geometric_mean
+
+import numpy as np
+import pandas as pd
+
+import contrasts
+from claims import CLAIM, OPEN, counts, one_machine, with_tests
+from figures.frontier import points_of
+from figures.index import speeds as speeds_by_index
+from report import results as rs
+from series import ODD
+
+COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
+SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
+PYTHONS = {f.__name__: f for f in (abs, all, any, len, list, max, min, range, set, sorted)}
+# Of samples and rows the program computes these, and checks them against the samples.
+STATISTICS = {"corr", "cov", "describe", "kurt", "mad", "mean", "median", "mode", "quantile", "rank", "sem", "skew", "std", "var"}
+
+
+class Mistake(Exception):
+    """A query that no results could answer."""
+
+
+def ask(d: rs.Results, query: str):
+    """A query's answer; rs.Absent where the folder lacks what it asks for."""
+    tree = ast.parse(f"({query})", mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (node.attr in STATISTICS or node.attr.startswith("_")):
+            raise Mistake(f".{node.attr} is nothing that a query asks; summarize computes, by `means` of contrasts.json")
+    return eval(compile(tree, query, "eval"), {"__builtins__": PYTHONS, **bound(d)})
+
+
+def bound(d: rs.Results) -> dict:
+    """The words by name, asked of this folder."""
+    return CONSTANTS | {name: partial(meaning, d) for name, meaning in WORDS.items()} | {
+        "rows": d.rows, "row": d.row, "other": d.other, "machine": lambda path: d.machine.get(path)}
+
+
+def size_of(text: str) -> int:
+    """268435456 or 2^28."""
+    match = SIZE.fullmatch(text)
+    if match is None:
+        raise Mistake(f"{text!r} is no size")
+    return int(match[1]) ** int(match[2] or 1)
+
+# ------------------------------------------------------------------------------------------------ rows and cells
+
+
+def where(d: rs.Results, file: str, conditions: str = "") -> pd.DataFrame:
+    """The rows of FILE.csv that have these values: `variant=cub/sum, n=2^20, block=256, ratio_low<=1`."""
+    rows = d.rows(file)
+    for clause in filter(None, map(str.strip, conditions.split(","))):
+        match = re.fullmatch(r"([\w-]+)(<=|>=|=|<|>)(.*)", clause)
+        if match is None:
+            raise Mistake(f"{clause!r} is no condition")
+        key, compare, value = match[1], COMPARISONS[match[2]], match[3]
+        if key not in rows and "settings" not in rows:
+            raise rs.Absent(key)
+        column = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, ""))
+        if match[2] != "=" or SIZE.fullmatch(value):
+            column, value = pd.to_numeric(column, errors="coerce"), size_of(value) if SIZE.fullmatch(value) else float(value)
+        rows = rows[compare(column, value)]
+    return rows
+
+
+def cell(d: rs.Results, file: str, conditions: str, column: str, take: str = "") -> tuple[float, str]:
+    """A number of the one row that they leave, or the min, max or sum of several; and its unit."""
+    if take not in ("", "min", "max", "sum"):
+        raise Mistake(f"[{take}] is not min, max, sum or percent")
+    rows = where(d, file, conditions)
+    values = pd.to_numeric(rows[column] if column in rows else pd.Series(dtype=str), errors="coerce").dropna()
+    if not len(values):
+        raise rs.Absent(f"no {column} of {file} where {conditions}")
+    if len(values) > 1 and not take:
+        raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say min, max or sum")
+    return getattr(values, take or "max")(), rows["unit"].iloc[0] if "unit" in rows else ""
+
+
+def share(d: rs.Results, file: str, conditions: str, more: str) -> float:
+    """Of the rows that have these values, the share that also has more."""
+    if not (count := len(where(d, file, conditions))):
+        raise rs.Absent(f"no row of {file} where {conditions}")
+    return len(where(d, file, f"{conditions},{more}")) / count
+
+
+def mean(d: rs.Results, name: str) -> float:
+    return d.mean(name)["value"]
+
+
+def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contrast:
+    if not (found := contrasts.at(d, name, n)).known:
+        raise rs.Absent(f"{name}: {found.reason}")
+    return found
+
+
+def effects(_: rs.Results) -> dict[str, float]:
+    return contrasts.effects()
+
+
+def effects_of(_: rs.Results, prefix: str) -> set[float]:
+    """Of the contrasts whose names begin so."""
+    return {asked.group["effect"] for asked in contrasts.named(prefix)}
+
+
+# ------------------------------------------------------------------------------------------- words of single facts
+
+H100, SECOND = "nvidia-h100-80gb-hbm3", "nvidia-h200-second"
+BEST = "multiblock/last-block-warp"
+PLUGGED_IN = "torch/sum", "cuda-compute/reduce", "cupy/sum"
+TRITON = "triton/atomic", "triton/two-launch"
+FROM_PYTHON = (*PLUGGED_IN, "torch/compile", *TRITON, "numba/kernel")
+OTHERS = ("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
+          "squares", "timing", "twopass", "unrolling")  # beside tuned and comparison
+
+
+def ends(values) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def call_of(row: pd.Series) -> str:
+    """"levels/naive:block=256,finish=atomic"."""
+    return f"{row['variant']}:{row['settings'].replace(';', ',')}"
+
+
+def measured(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
+    """An experiment's row: f32, on the device, L2 cold and dirty, unless said."""
+    usual = dict(n=n, device="cuda", element_type="f32", timing_mode="device", cache_state="cold_dirty",
+                 offset_elements=0, status="ok")
+    return d.row(experiment, call, **(usual | where))
+
+
+def us(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> float:
+    return 1e6 * measured(d, call, n, experiment, **where)["time_median_s"]
+
+
+def probe(d: rs.Results, quantity: str, unit: str) -> float:
+    return mean(d, f"probe.{quantity}.{unit}")
+
+
+def us_of_sum(d: rs.Results, *calls: str) -> list[float]:
+    return [us(d, call, 2**28, operation="sum") for call in calls]
+
+
+def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
+            **where) -> pd.DataFrame:
+    """The documents' calls, L2 cold and dirty, without page-locked memory, which no document uses."""
+    rows = d.rows(experiment, device="cuda", timing_mode=mode, operation=operation, cache_state="cold_dirty",
+                  status="ok", kind="document", **where)
+    return rows[(rows["n"] >= least) & ~rows["settings"].str.contains("host-pinned")]
+
+
+def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
+    """Of these the one that is fastest at n."""
+    return call_of(rs.fastest(by_hand(d, n=n, **which)))
+
+
+def cub_ahead(d: rs.Results) -> bool:
+    """All of the documents' sums are slower than CUB on large inputs."""
+    return (by_hand(d, element_type="f32", least=2**24)["speedup_ci_high"] < 1).all()
+
+
+def verdict_counts(d: rs.Results) -> list[int]:
+    return list(counts(d.rows("verdicts", role="claim")["verdict"]).values())
+
+
+def verdicts(d: rs.Results, *claims: str) -> set[str]:
+    return set(d.rows("verdicts", role="claim", claim=claims)["verdict"])
+
+
+def steps(d: rs.Results, claim: str) -> list[str]:
+    """The verdicts of its tests at the document's own size."""
+    return with_tests(d.rows("verdicts"), claim, CLAIM)[1]["verdict"].tolist()
+
+
+def differ(d: rs.Results, other: str, role: str) -> set[str]:
+    """Claims that both folders decide, otherwise."""
+    here, theirs = (folder.rows("verdicts", role=role).set_index("claim")["verdict"] for folder in (d, d.other(other)))
+    decided = ~here.isin(OPEN) & ~theirs.reindex(here.index).isin(OPEN) & ~here.index.isin(list(one_machine()))
+    return set(here.index[decided & (here != theirs.reindex(here.index))])
+
+
+def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
+    return [contrast(d, name, n).value for name in names]
+
+
+def range_of_finishes(d: rs.Results, n: int) -> float:
+    """The slowest over the fastest way to finish, end to end, with 64 loads per thread."""
+    least, most = ends(gains(d, n, *(f"finish-{way}-64" for way in ("atomic", "relaunch", "host"))))
+    return most / least
+
+
+def right_sums(d: rs.Results, *kernels: str) -> float:
+    """Sums of the documents' code as printed; NaN, which no number agrees with, where one is wrong."""
+    rows = d.rows("as-printed", kernel=kernels)
+    return rows["blocks"].sum() if not rows["wrong"].any() else np.nan
+
+
+def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -> float:
+    """What the machine code of a kernel's loop has, alike in all of these."""
+    value, = d.rows("compiler", kernel=kernel, loop="main", **where)[column].unique()
+    return value
+
+
+def same_code(d: rs.Results, **where) -> bool:
+    """Whether loops that halve their index by a shift and by a division are the same instructions."""
+    def opcodes(kernel: str) -> list[str]:
+        return d.rows("compiler", kernel=kernel, **where)["opcodes"].tolist()
+
+    return all(opcodes(f"halve-{t}-shift") == opcodes(f"halve-{t}-divide") != [] for t in ("int", "unsigned"))
+
+
+def counters(d: rs.Results, metric: str, *variants: str) -> list[float]:
+    """Of Nsight Compute, for kernels of unroll."""
+    return [d.row("ncu", f"unroll/{v}", n=2**24, metric=metric)["value"] for v in variants]
+
+
+# How the harness's own times agree and repeat.
+
+
+def speeds(d: rs.Results) -> dict[str, dict]:
+    """By kernel and (index, n)."""
+    if not (by_kernel := speeds_by_index(d)):
+        raise rs.Absent("no contrasts of index")
+    return by_kernel
+
+
+def agreement(d: rs.Results, mode: str = "device", below: int = 2**40, least: int = 0) -> pd.DataFrame:
+    rows = d.rows("nvbench-agreement", mode=mode)
+    return rows[(rows["n"] < below) & (rows["n"] >= least)]
+
+
+def off(d: rs.Results, mode: str) -> pd.DataFrame:
+    """The points at which times from outside differ by more than is allowed."""
+    rows = agreement(d, mode)
+    return rows[rows["difference"].abs() > rows["allowed"]]
+
+
+def agree_large(d: rs.Results) -> bool:
+    """Whether plain loops differ from the harness end to end only below 2^22 elements, and there at most points."""
+    differing = off(d, "end_to_end")
+    return differing["n"].max() < 2**22 and len(differing) > 0.5 * len(agreement(d, "end_to_end", below=2**22))
+
+
+def repeats(d: rs.Results, file: str) -> float:
+    """The share of the points whose interval of two runs' ratio holds 1."""
+    return share(d, file, "timing_mode=device, ratio>0", "ratio_low<=1, ratio_high>=1")
+
+
+def of_row(d: rs.Results) -> pd.Series:
+    """The row that measuring.md explains."""
+    return measured(d, "tuned/sum", 2**28, operation="sum")
+
+
+def example(d: rs.Results, variant: str) -> list[float]:
+    """The time of CUB and the speedup, of the example of `compare`."""
+    r = d.row("compare-example", variant=variant, n=2**28)
+    return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
+
+
+def selftest(d: rs.Results) -> dict:
+    return record(d, "selftest")
+
+
+def record(d: rs.Results, name: str):
+    """What NAME.json holds."""
+    if not (path := d.folder / f"{name}.json").exists():
+        raise rs.Absent(f"no {path.name}")
+    return rs.read_record(path)
+
+
+def runs(d: rs.Results, experiment: str) -> list[dict]:
+    ids = set(d.rows(experiment)["run_id"])
+    return [r for r in d.machine.get("runs") if r["run_id"] in ids]
+
+
+def seconds(d: rs.Results, *experiments: str) -> float:
+    return sum(r["time_spent"]["wall_s"] for e in experiments for r in runs(d, e))
+
+
+def states(d: rs.Results) -> pd.DataFrame:
+    """CUB's sum by n and state of the cache, in s."""
+    return d.rows("limits", "cub/sum", timing_mode="device", element_type="f32").pivot(
+        index="n", columns="cache_state", values="time_median_s")
+
+
+def first_calls(d: rs.Results, call: str) -> pd.Series:
+    """The first call in a while over one in a loop, by size."""
+    rows = d.rows("timing", call, element_type="i32", timing_mode="device", cache_state="cold_dirty")
+    times = rows.pivot(index="n", columns="caller", values="time_median_s").dropna()
+    return times["first"] / times[""]
+
+
+# Experiments of their own.
+
+
+def fits(d: rs.Results, call: str) -> list[float]:
+    """Latency in us and bandwidth in TB/s beyond L2, of f32 on the device."""
+    r = d.row("models", call, experiment="comparison", element_type="f32", operation="sum", timing_mode="device",
+              range="beyond", status="ok")
+    return [1e6 * r["latency_s"], 1e-12 * r["bandwidth_bytes_per_s"]]
+
+
+def share_that_fits(d: rs.Results, scope: str) -> float:
+    """The share of the device-timed f32 calls whose times a latency and a bandwidth fit."""
+    rows = d.rows("models", experiment="comparison", device="cuda", timing_mode="device", element_type="f32",
+                  range=scope)
+    return (rows["status"] == "ok").sum() / (rows["status"] != "too_few_sizes").sum()
+
+
+def of_index(d: rs.Results, call: str) -> tuple[float, float, float]:
+    """t(u64) / t(i32) on the device at 2^28, and the speedups of i32 and u64 over CUB."""
+    i32, u64 = (d.row("index", f"{call}:index={i}", n=2**28, element_type="i32", status="ok") for i in ("i32", "u64"))
+    part = "time_median_s" if i32["timing_mode"] == "device" else "device_part_median_s"
+    return u64[part] / i32[part], i32["speedup"], u64["speedup"]
+
+
+def grids(d: rs.Results, variant: str) -> pd.Series:
+    """Times by the number of blocks per SM."""
+    rows = d.rows("multiblock", f"multiblock/{variant}", n=10**8, timing_mode="device", status="ok")
+    return rows.assign(each=rs.setting(rows, "grid") / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
+
+
+def loads(d: rs.Results, n: int) -> str:
+    """The call of a global stride and atomics that is fastest, by the number of loads a thread."""
+    rows = d.rows("levels", "levels/global-stride:finish=atomic", n=n, timing_mode="device", status="ok")
+    return rs.parse_settings(rs.fastest(rows)["settings"])["granularity"]
+
+
+def host(d: rs.Results) -> pd.Series:
+    """Times of the CPU's sums by variant and settings."""
+    rows = d.other("cpu-intel-xeon").rows("cpu", operation="sum", element_type="f32", cache_state="warm", n=2**24,
+                                          status="ok")
+    return rows.set_index(["variant", "settings"])["time_median_s"]
+
+
+def of_tuned(d: rs.Results, way: str = "", call: str = "tuned/sum:reading=auto",
+             element_type: str = "") -> pd.DataFrame:
+    """tuned.csv at even sizes and starts."""
+    rows = d.rows("tuned", call, offset_elements=0, status="ok")
+    rows = rows[~rows["n"].isin(ODD) & (rows["element_type"].eq(element_type) | (element_type == ""))]
+    return rows[(rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
+
+
+def by_type(d: rs.Results, way: str) -> list[float]:
+    mode, _, cache = way.partition(" ")
+    return [d.row("goals", goal="sums", quantity="speedup", element_type=t, timing_mode=mode,
+                  cache_state=cache or "warm")["measured"] for t in ("i32", "f32", "f64")]
+
+
+def by_size(d: rs.Results) -> pd.Series:
+    """tuned's speedup over CUB, f32, aligned, L2 cold and dirty."""
+    return of_tuned(d, "device cold_dirty", element_type="f32").set_index("n")["speedup"]
+
+
+def over_sum_tuned(d: rs.Results) -> pd.Series:
+    """The speedup of tuned over CUB with the type's best policy, of medians, where both have times."""
+    key = ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"]
+    base, ours = (d.rows("tuned", v).set_index(key)["time_median_s"] for v in ("cub/sum-tuned", "tuned/sum"))
+    return (base / ours).dropna()
+
+
+def ceiling_with(d: rs.Results, words: int) -> float:
+    """The share of the read ceiling, in %, that cold sums would reach if launches of several blocks took the way of so
+    many words beyond reading."""
+    rows = of_tuned(d, "device cold").dropna(subset=["share_of_read_ceiling"])
+    reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
+    finish = words * 0.5e-9 * probe(d, "message_round_trip", "ns")
+    return 100 * geometric_mean(rows["share_of_read_ceiling"].where(rows["grid_blocks"] == 1, reading / (reading + finish)))
+
+
+def parts(d: rs.Results, n: int) -> list[float]:
+    """Launch floor, reading, what tuned and CUB take beyond it, and their times, in us."""
+    ours, cub = (measured(d, call, n, "tuned") for call in ("tuned/sum", "cub/sum"))
+    floor, read = ours["launch_floor_s"], ours["read_time_s"]
+    times = [row["time_median_s"] for row in (ours, cub)]
+    return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
+
+
+# Accuracy, and error against time.
+
+
+def differing(d: rs.Results) -> pd.DataFrame:
+    """The calls that give other bits from time to time."""
+    rows = d.rows("accuracy", dataset="random", n=2**20)
+    return rows[rows["distinct_results"] > 1]
+
+
+def largest_error(d: rs.Results, variant: str) -> float:
+    return d.rows("accuracy", variant, device="cuda", dataset="random", n=2**28)["abs_error"].max()
+
+
+def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str = "random") -> float:
+    """How many times as long a sum of 2^28 elements takes as another, both named `variant` or `variant wide_sum`."""
+    def time(call: str) -> float:
+        variant, _, operation = call.partition(" ")
+        return us(d, variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
+
+    return time(call) / time(base)
+
+
+def exact_over_cub(d: rs.Results) -> list[float]:
+    """Speedups of exact sums over CUB's, of 2^14 and more random floats and doubles."""
+    rows = d.rows("frontier", "exact/sum", operation="sum", dataset="random")
+    return rows[rows["n"] >= 2**14]["speedup"].tolist()
+
+
+def compared_with_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]:
+    """Speedups of exact sums over CUB's by `compare`, cold and in a graph."""
+    rows = d.rows("exact", base="cub/sum", **where)
+    return rows[(rows["n"] >= least) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
+
+
+def random_over_cub(d: rs.Results, *kinds: str, **where) -> list[float]:
+    """Speedups over CUB of the exact sums of today's kernels, of 2^14 and more random elements of these types."""
+    rows = d.rows("magnitudes", program="5daa7851", variant="exact/sum", dataset="random", **where)
+    return [v for kind in kinds for v in rows[(rows["element_type"] == kind) & (rows["n"] >= 2**14)]["ratio"]]
+
+
+def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, most: int = 2**30,
+            program: str = "5daa7851", **where) -> pd.DataFrame:
+    """Exact sums of such data by `compare`: their speedups over CUB, times in us, and those over random data's."""
+    where = dict(program=program, variant="exact/sum", element_type=kind, timing_mode=mode) | where
+    rows = d.rows("magnitudes", **where)
+    rows = rows[rows["n"].between(least, most)].set_index(["dataset", "n"])[["time_s", "ratio"]]
+    times, random = 1e6 * rows["time_s"][data], 1e6 * rows["time_s"]["random"]
+    return pd.DataFrame(dict(us=times, longer=times / random, beyond=times - random, speedup=rows["ratio"][data]))
+
+
+def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
+    """The errors of these sums at 2^28, of both types unless said."""
+    points = points_of(d.rows("frontier", n=2**28, dataset=dataset))
+    return rs.where_is(points, call=calls, **where)["ulps"].tolist()
+
+
+# CUB's releases.
+
+
+def pairs(d: rs.Results, pair: str = "adjacent", to: str = "", call: str = "cub@[^/]*/sum", **where) -> pd.DataFrame:
+    """Rows of releases.csv: sums of CUB, unless `call` says otherwise."""
+    rows = d.rows("releases", pair=pair, **where)
+    return rows[rows["variant"].str.match(rf"{call}( |$)")
+                & rows["variant"].str.contains(f"@{to}" if to else "@", regex=False)]
+
+
+def changed(d: rs.Results, to: str, **where) -> tuple[float, float]:
+    """The least and the greatest speedup that has a verdict of a change, warm in a graph."""
+    return ends(pairs(d, to=to, timing_mode="graph", verdict=["FASTER", "SLOWER"], **where)["speedup"])
+
+
+def of_determinism(d: rs.Results, value: str, kind: str, *exponents: int) -> list[float]:
+    rows = pairs(d, "determinism", "3.5.0", element_type=kind, timing_mode="device", cache_state="cold_dirty")
+    speedups = rows[rows["variant"].str.endswith("=" + value)].set_index("n")["speedup"]
+    return [speedups[2**k] for k in exponents]
+
+
+# Calls from Python.
+
+
+def peer(d: rs.Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
+    """A time of peers.csv, cold, in us."""
+    return us(d, variant, n, "peers", timing_mode=mode, element_type=element_type)
+
+
+def peer_over_cub(d: rs.Results, variant: str, *args, **more) -> float:
+    """How many times as long as CUB from C++."""
+    return peer(d, variant, *args, **more) / peer(d, "cub/sum", *args, **more)
+
+
+def call_costs(d: rs.Results, n: int, *variants: str) -> list[float]:
+    """What a call takes longer than CUB's from C++, in us."""
+    cub = peer(d, "cub/sum", n, "end_to_end")
+    return [peer(d, v, n, "end_to_end") - cub for v in variants]
+
+
+def fastest_kernels(d: rs.Results, n: int) -> str:
+    """Whose they are, of what is called from Python, at n."""
+    rows = d.rows("peers", element_type="f32", timing_mode="replay", n=n, status="ok")
+    rows = rows[~rows["variant"].isin(["cub/sum", "tuned/sum"])]
+    return rs.fastest(rows)["variant"]
+
+
+WORDS = {name: f for name, f in globals().items()
+         if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] in ("d", "_")}
+CONSTANTS = dict(H100=H100, SECOND=SECOND, BEST=BEST, PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=FROM_PYTHON,
+                 OTHERS=OTHERS, ends=ends, call_of=call_of, release_of=rs.release_of)
