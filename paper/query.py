@@ -97,8 +97,15 @@ def share(d: rs.Results, file: str, conditions: str, more: str) -> float:
     return len(where(d, file, f"{conditions},{more}")) / count
 
 
+def in_means(d: rs.Results, name: str) -> pd.Series:
+    """A line of means.csv."""
+    if name.partition(".")[0] not in contrasts.listed()["means"]:
+        raise Mistake(f"contrasts.json has no mean {name}")
+    return d.in_means(name)
+
+
 def mean(d: rs.Results, name: str) -> float:
-    return d.mean(name)["value"]
+    return in_means(d, name)["value"]
 
 
 def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contrast:

@@ -98,7 +98,7 @@ def comparison(results: rs.Results) -> str:
                         [same["time_median_s"][n] for n in SIZES], cub(call), speedup))
     of_base = table[(table["variant"] == base["variant"]) & (table["settings"] == base["settings"]) &
                     (table["timing_mode"] == "device")].set_index("n")
-    floor = microseconds(results.mean("launch-floor")["value"])
+    floor = microseconds(results.in_means("launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
                     [of_base["read_time_s"][n] for n in SIZES], base, f"{1 / base['share_of_read_ceiling']:.2f}"))
     head = ["", "operation", "timed", "2^20", "2^24", "2^28", "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
@@ -161,7 +161,7 @@ def checks(results: rs.Results) -> dict[str, str]:
     for name, file in (("two runs", "repeat"), ("the same, relative to CUB", "repeat-relative")):
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
             same = query.share(results, file, f"timing_mode={mode}, ratio>0", "ratio_low<=1, ratio_high>=1")
-            width = results.mean(f"{file}.{mode}")
+            width = results.in_means(f"{file}.{mode}")
             agreeing[f"{name}, {words}: the interval includes 1"] = (
                 f"{100 * same:.1f} % of {width['points']:,}; {100 * width['value']:.2g} % wide")
     selftest = query.record(results, "selftest")

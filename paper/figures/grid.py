@@ -20,7 +20,7 @@ def draw(results: rs.Results):
     own = rows[rows["n"] == document["n"][0]]
     if own.empty:
         return None
-    best = own.loc[own["time_median_s"].idxmin(), "variant"]
+    best = rs.fastest(own)["variant"]
     rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     rows = rows.assign(**{end: reading / rows[f"time_{end}_s"] for end in ("median", "ci_high", "ci_low")})

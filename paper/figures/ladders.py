@@ -68,7 +68,7 @@ def of_cub(results: rs.Results, document: str) -> tuple[float | None, float | No
             continue
         rows = rs.where_is(table, is_base=True, n=problem["n"][0], timing_mode="device", status="ok", caller="", **which)
         if len(rows):
-            point = rows.loc[rows["time_median_s"].idxmin()]
+            point = rs.fastest(rows)
             share = point["share_of_read_ceiling"]
             return point["time_median_s"], point["time_median_s"] * share if share > 0 else None, bool(another)
     return None, None, False

@@ -73,7 +73,7 @@ class Numbers:
     # -------------------------------------------------------------------------------------------------- files
 
     def mean(self, how: str, name: str) -> str:
-        line = self.results.mean(name)
+        line = query.in_means(self.results, name)
         return self._number(line["column"], line["value"], line["unit"], how)
 
     def cell(self, how: str, file: str, where: str, column: str) -> str:

@@ -301,7 +301,7 @@ class Results:
             raise Absent(f"{name} has {len(rows)} rows of {call} {where}, where one is wanted")
         return rows.iloc[0]
 
-    def mean(self, name: str) -> pd.Series:
+    def in_means(self, name: str) -> pd.Series:
         """A line of means.csv, which `reductio summarize` writes: the medians and means that texts and figures show."""
         return self.row("means", name=name)
 

@@ -7,6 +7,7 @@ from project import SOURCE
 from synthetic import speedup_of, timed, write_contrasts, write_folder
 
 from facts import Fact, facts
+from query import Mistake
 
 PAGES = ["README.md", *(f"docs/{p.name}" for p in sorted((SOURCE / "docs").glob("*.md")))]
 
@@ -55,9 +56,46 @@ def project(tmp_path):
     ("One takes", '"another"', 'page.md says "One takes"; by the data it is another'),
     ("takes <1.24> us", '1.24', 'page.md says "takes 1.24 us" no longer: drop its fact, or mend its words'),
     ("takes <1.23> us", 'us("a/b", 4)', "comparison has 2 rows of a/b"),
-    ("takes <1.23> us", 'contrast("S3")', "by the data: nan"),
+    ("takes <1.23> us", 'contrast("S3")', "not in the data: S3: "),
     ("takes <1.23> us", 'contrast("S2")', "by the data: 1.2"),
 ])
 def test_a_sentence_that_is_no_longer_true_is_named(project, words, query, wrong):
     said = Fact("page.md", words, query).wrong(project)
     assert said == "" if not wrong else wrong in said
+
+
+@pytest.fixture
+def two_machines(project):
+    """Both measured a/b with 64 threads a block; another folder has nothing of it."""
+    for name, time in (("nvidia-other", 1.5e-6), ("nvidia-third", None)):
+        write_folder(project / "experiments" / "results" / name, [
+            timed(time or 1e-6, variant="a/b" if time else "a/c", n=4, settings="block=64;finish=x")])
+    (project / "page.md").write_text("It takes 1.23 us, never more than 2 us. It never takes more than 1.4 us.")
+    return project
+
+
+def test_a_sentence_of_all_cases_is_asked_of_every_committed_folder(two_machines):
+    def wrong(words: str, query: str) -> str:
+        return Fact("page.md", words, query).wrong(two_machines)
+
+    most = 'us("a/b:block=64", 4) < 1.4'
+    assert wrong("It never takes more than 1.4 us", most) == (
+        'page.md says "It never takes more than 1.4 us"; by the data it is False in nvidia-other: say of which machine it '
+        "is, or mend it")
+    assert wrong("takes more than 1.4 us", most) == ""
+    assert wrong("It never takes more than 1.4 us", f"here: {most}") == ""
+    assert wrong("never more than 2 us", 'us("a/b:block=64", 4) < 2') == ""
+    assert wrong("It takes <1.23> us, never more than 2", 'us("a/b:block=64", 4)') == "", "a number is of one machine"
+
+
+@pytest.mark.parametrize("query", ['rows("comparison")["time_median_s"].mean()', 'rows("comparison")["n"].median() == 4',
+                                   'rows("comparison").__class__', "rows.__self__.folder"])
+def test_a_query_looks_up_and_computes_no_statistic(project, query):
+    with pytest.raises(Mistake, match="is nothing that a query asks; summarize computes"):
+        Fact("page.md", "takes <1.23> us", query).wrong(project)
+
+
+@pytest.mark.parametrize("name", ["open", "__import__", "eval", "facts", "pd"])
+def test_a_query_knows_its_own_words_alone(project, name):
+    with pytest.raises(NameError):
+        Fact("page.md", "takes <1.23> us", name).wrong(project)

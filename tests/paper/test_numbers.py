@@ -30,10 +30,15 @@ def made(tmp_path, monkeypatch):
             for b, n, d in ((64, 1024, 1), (128, 1024, 2), (64, 4096, 3))]
     probes = [dict(quantity="q", value=v, unit=u) for v, u in ((300, "ns"), (100, "ns"), (7, "cycles"))]
     repeat = [dict(ratio_low=l, ratio_high=1.1) for l in (0.9, 0.9, 0.9, 1.05)]
+    means = [dict(name=name, file=file, column=column, take="median", unit=unit, points=2, value=value)
+             for name, file, column, unit, value in (
+                 ("probe.q.ns", "probes", "value", "ns", 200), ("probe.q.cycles", "probes", "value", "cycles", 7),
+                 ("repeat.device", "repeat", "width", "", 0.21),
+                 ("launch-floor", "comparison", "launch_floor_s", "", 2.752e-6))]
     known = [contrast("gain", 1024, 1.5, 1.49, 1.51), contrast("gain", 4096, 0.98765, 0.98, 0.99),
              contrast("time", 1024, 2e-6), contrast("clock", 4096, 1234567.8), contrast("later", 1024, ""),
              contrast("every", 2**20, 2, 1.9, 2.1), contrast("every", 2**20, 4, 3.9, 4.1, element_type="i32")]
-    folder = write_folder(tmp_path / "m", machine={**MACHINE, "runs": []}, probes=probes, repeat=repeat, contrasts=known,
+    folder = write_folder(tmp_path / "m", machine={**MACHINE, "runs": []}, probes=probes, repeat=repeat, means=means, contrasts=known,
                           study=rows)
     monkeypatch.setattr(contrasts, "asked", lambda: ASKED)
     return numbers.Numbers(rs.Results(folder))
@@ -52,7 +57,9 @@ def resolved(made, macro: str) -> str:
     (r"\cell{study}{variant=a/b, block=128}{time_median_s}", r"2.00\,\textmu{}s"),
     (r"\cell{study}{block=64, n=2^10, load=x}{time_median_s}", r"2.00\,\textmu{}s"),
     (r"\cell[max]{study}{n<2^11}{bandwidth_bytes_per_s}", r"2.05\,GB/s"),
-    (r"\cell[median]{probes}{quantity=q, unit=ns}{value}", r"200\,ns"),
+    (r"\cell[max]{probes}{quantity=q, unit=ns}{value}", r"300\,ns"), (r"\mean{probe.q.ns}", r"200\,ns"),
+    (r"\mean{probe.q.cycles}", "7"), (r"\mean[percent]{repeat.device}", r"21\,\%"),
+    (r"\mean{launch-floor}", r"2.75\,\textmu{}s"),
     (r"\cell{probes}{unit=cycles}{value}", "7"), (r"\cell[min,percent]{repeat}{}{ratio_low}", r"90\,\%"),
     (r"\rows{study}{}", "3"), (r"\rows[settings]{study}{}", "2"),
     (r"\share{repeat}{ratio_high>1}{ratio_low<=1}", r"75\,\%"), (r"\record{machine}{gpu.name}", "Synthetic GPU"),
@@ -66,7 +73,7 @@ def test_what_each_macro_shows(made, macro, shown):
     r"\ratio{later}", r"\ratio[4096]{later}", r"\ratio{none}", r"\cell{none}{n=1}{value}",
     r"\cell{study}{n=7}{time_median_s}", r"\cell{study}{block=64, n=2^12}{cycles_median}",
     r"\cell{probes}{block=7}{value}", r"\rows{none}{}", r"\record{none}{a}",
-    r"\record{machine}{gpu.none}", r"\dates{none}", r"\share{study}{n=7}{n=7}"])
+    r"\record{machine}{gpu.none}", r"\dates{none}", r"\share{study}{n=7}{n=7}", r"\mean{memset}"])
 def test_what_a_folder_lacks_is_not_measured(made, macro):
     assert resolved(made, macro) == numbers.ABSENT
 
@@ -76,7 +83,8 @@ def test_what_a_folder_lacks_is_not_measured(made, macro):
     (r"\seconds{gain}", "gain is a ratio"), (r"\ratio[2048]{gain}", "gain has no size 2048"),
     (r"\ratio[large]{gain}", "'large' is no size"), (r"\gain{every}", "several types"),
     (r"\cell{study}{n=2^10}{time_median_s}", "2 rows of study.csv are alike"),
-    (r"\cell[mean]{study}{}{n}", "[mean] is not"),
+    (r"\cell[mean]{study}{}{n}", "[mean] is not"), (r"\cell[median]{study}{}{n}", "[median] is not"),
+    (r"\mean{no-such}", "contrasts.json has no mean no-such"),
     (r"\cell{study}{block}{n}", "'block' is no condition"), (r"\rows{study}", "it takes 2 arguments")])
 def test_what_no_folder_could_have_is_an_error_that_names_macro_and_line(made, tmp_path, macro, why):
     text = tmp_path / "text.tex"

@@ -44,7 +44,7 @@ def without(tex: str, macro: str) -> str:
 def typed_measurements(tex: str) -> list[str]:
     """Measured numbers typed into the body of a LaTeX text, and in no sentence that a fact holds to the data."""
     body = re.sub(r"(?<!\\)%.*", "", tex.split(r"\begin{document}", 1)[-1])
-    body = " ".join(without(body, "documentfigure").split())
+    body = " ".join(without(without(body, "documentfigure"), "mean").split())
     for fact in facts():
         body = body.replace(fact.sentence, "")
     return [m.group() for m in _MEASUREMENT.finditer(body)]
