@@ -31,7 +31,8 @@ class Verdicts {
   explicit Verdicts(const std::filesystem::path& folder) : path_(folder / "verdicts.csv") {
     if (!std::filesystem::is_directory(folder))
       throw UsageError(folder.string() + " is not a folder: name a results folder");
-    const std::string remedy = "run `reductio summarize " + folder.string() + "` in the project's folder";
+    const std::string remedy =
+        "run `reductio summarize " + folder.string() + " --cpu-results FOLDER` in the project's folder";
     const auto text = content_of(path_);
     if (!text && !std::filesystem::exists(folder / "machine.json"))
       throw UsageError(folder.string() +

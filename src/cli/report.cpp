@@ -1,14 +1,16 @@
-/// reductio report: results folders as one page for a browser, made by src/report/page.py. The contexts' means that it
-/// shows are made here.
+/// reductio report: results folders as one page for a browser, made by src/report/page.py. What it shows of samples,
+/// the contexts' means and speedups over further bases, is made here.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,9 +20,11 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/parse.h"
+#include "core/variant.h"
 #include "measure/results/csv.h"
 #include "measure/results/reader.h"
 #include "measure/results/schema.h"
+#include "measure/stats/ratio.h"
 #include "measure/stats/statistics.h"
 
 namespace reductio::cli {
@@ -47,6 +51,56 @@ std::string means_of(const StoredResults& results) {
                        .cycles = {}});
   }
   return means.empty() ? "" : csv_record(sample_columns()) + csv_records(means);
+}
+
+struct Base {
+  const char* name;
+  const StoredRow* row;
+};
+
+/// Speedups of a document's rows over its first variant, and of all over the fastest of their group.
+std::string speedups_of(const StoredResults& results) {
+  Fields header = names_of<PointKey>();
+  header.insert(header.end(), {"run_id", "base", "speedup", "ci_low", "ci_high"});
+  std::string out = csv_record(header);
+  const std::size_t empty = out.size();
+  std::map<std::string, std::vector<const StoredRow*>> groups;  // sampled together
+  for (const StoredRow& stored : results.rows)
+    if (stored.row.status == Status::ok && stored.row.time_median_s && !values(logarithms(stored.seconds)).empty())
+      groups[stored.row.run_id + "|" + group_key(stored.row.point)].push_back(&stored);
+  std::set<std::string> of_documents;
+  for (const Variant& v : variants())
+    if (v.kind == VariantKind::document) of_documents.insert(v.id);
+  const auto document_of = [](const StoredRow& stored) {
+    const std::string& id = stored.row.point.variant;
+    return id.substr(0, id.find('/'));
+  };
+  const auto times_of = [](const StoredRow& stored) {
+    return TimedRounds{stored.seconds, stored.contexts, stored.row.timer_resolution_s.value_or(0)};
+  };
+  for (const auto& [_, rows] : groups) {
+    const StoredRow* fastest = *std::min_element(
+        rows.begin(), rows.end(), [](auto* a, auto* b) { return *a->row.time_median_s < *b->row.time_median_s; });
+    std::map<std::string, const StoredRow*> first;
+    for (const StoredRow* row : rows)
+      if (of_documents.contains(row->row.point.variant)) first.emplace(document_of(*row), row);
+    for (const StoredRow* row : rows) {
+      std::vector<Base> bases{{"fastest", fastest}};
+      if (const auto found = first.find(document_of(*row)); found != first.end())
+        bases.push_back({"first", found->second});
+      for (const Base& base : bases) {
+        const TimedRounds of_base = times_of(*base.row), of_row = times_of(*row);
+        if (!share_a_context(of_base, of_row)) continue;
+        const Ratio ratio = base.row == row ? Ratio() : paired_ratio(of_base, of_row, 0.95);
+        Fields record = fields_of(row->row.point);
+        record.insert(record.end(),
+                      {row->row.run_id, base.name, fmt::format("{:.6g}", ratio.value),
+                       fmt::format("{:.6g}", ratio.interval.low), fmt::format("{:.6g}", ratio.interval.high)});
+        out += csv_record(record);
+      }
+    }
+  }
+  return out.size() > empty ? out : "";
 }
 
 /// A folder of a run of this program's, gone with it.
@@ -80,14 +134,17 @@ int run(const ReportOptions& options) {
   command += " --out " + quoted(options.out);
   const Scratch scratch;
   if (options.samples != "none") {
-    command += " --means";
+    command += " --made";
     for (std::size_t i = 0; i < folders.size(); ++i) {
-      const auto file = scratch.folder() / fmt::format("{}.samples.csv", i);
-      std::string means;
-      if (const std::string why = why_not([&] { means = means_of(read_results(folders[i])); }); !why.empty())
-        fmt::print("left out: each context's mean in {}: {}\n", folders[i], why);
-      write_whole_file(file, means);
-      command += " " + quoted(file.string());
+      const auto made = scratch.folder() / std::to_string(i);
+      std::filesystem::create_directory(made);
+      const std::string why = why_not([&] {
+        const StoredResults results = read_results(folders[i]);
+        write_whole_file(made / "means.csv", means_of(results));
+        write_whole_file(made / "speedups.csv", speedups_of(results));
+      });
+      if (!why.empty()) fmt::print("left out: what samples of {} give: {}\n", folders[i], why);
+      command += " " + quoted(made.string());
     }
   }
   if (options.samples == "all") command += " --samples";

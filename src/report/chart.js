@@ -69,7 +69,8 @@ const isLog = () => (state.scale ? state.scale === "log" : !state.compare && VAL
 
 /** By n what bounds the values: reading the input alone, and an empty call. */
 function bounds() {
-  if (state.compare || !["time", "rate", "speedup"].includes(state.value)) return {read: [], floor: []};
+  if (state.compare || !["time", "rate", "speedup"].includes(state.value) || state.base === "first")
+    return {read: [], floor: []};
   const shown = new Set(points.map(p => p.series)), read = new Map(), floor = new Map();
   // Rows of one n were sampled together, and have the same of both.
   const note = (/** @type {Map<number, number>} */ map, /** @type {number} */ n, /** @type {number} */ v) =>
@@ -79,12 +80,13 @@ function bounds() {
     for (const row of s.rows) {
       const n = numberOf(s, "n", row), bytes = numberOf(s, "bytes", row) / 1e9,
             time = numberOf(s, "time_median_s", row);
-      const base = state.base === RECORDED ? numberOf(s, "speedup", row) * time : NaN;
+      // Of the base, whose own row may be of another series.
+      const base = (valueOf(s, row)?.y ?? NaN) * time;
       const over = state.value === "time" ?
         t => t* 1e6 :
         state.value === "rate" ?
         t => bytes / t :
-        t => (state.base === RECORDED ? base : numberOf(s, "time_median_s", baseRow(s, n) ?? -1)) / t;
+        t => base / t;
       note(read, n, over(numberOf(s, "read_time_s", row)));
       note(floor, n, over(numberOf(s, "launch_floor_s", row)));
     }
@@ -380,7 +382,8 @@ function recordedBase() {
   return bases.size ? [...bases].join(", ") : "CUB";
 }
 const baseName = () =>
-  (state.base === RECORDED ? recordedBase() : series.find(s => s.key === state.base)?.label ?? state.base);
+  (state.base === RECORDED ? recordedBase() :
+                             own(COMPUTED, state.base) ?? series.find(s => s.key === state.base)?.label ?? state.base);
 
 /** "sum of f32, device time, L2 cold and dirty, on one NVIDIA H200" */
 function captionOf() {
@@ -593,6 +596,7 @@ function showSamples() {
 
 /** The row that a point's ratio is to: the chosen base, or the recorded one. */
 function baseOf(/** @type {Point} */ p) {
+  if (own(COMPUTED, state.base)) return null;
   if (state.base !== RECORDED) return baseRow(p.series, p.n);
   const name = wordOf(p.series, "speedup_reference", p.row);
   for (const s of series)
@@ -753,7 +757,8 @@ function showChoices() {
     const labels = new Map(series.map(s => [s.key, s.label])), recorded = hasRecorded();
     place.append(choose("base", "speedup over",
       [
-        ...(recorded ? [/** @type {[string, string]} */ ([RECORDED, `${recordedBase()}, as recorded`])] : []), ...labels
+        ...(recorded ? [/** @type {[string, string]} */ ([RECORDED, `${recordedBase()}, as recorded`])] : []),
+        ...computedHere().map(name => /** @type {[string, string]} */ ([name, COMPUTED[name]])), ...labels
       ],
       state.base, word => again(() => {
         state.base = word;
@@ -764,6 +769,8 @@ function showChoices() {
 }
 
 const sizesHere = () => d3.sort(new Set(series.flatMap(s => s.rows.map(row => numberOf(s, "n", row)))));
+const computedHere = () =>
+  Object.keys(COMPUTED).filter(name => series.some(s => s.rows.some(row => s.folder.speedups[name]?.[0][row] > 0)));
 const hasRecorded = () => series.some(s => s.rows.some(row => numberOf(s, "speedup", row) > 0));
 
 /** A small picture of a line's look. */
@@ -822,8 +829,8 @@ function noteOf() {
     notes.push(
       "Shaded: faster than only reading the input. " + (state.value === "speedup" ? "" : " Dotted: an empty call."));
   if (state.value === "error") notes.push("On the lower edge: exact.");
-  if (state.compare || (state.value === "speedup" && state.base !== RECORDED))
-    notes.push("A quotient of two times; intervals are those of the recorded base alone.");
+  if (state.compare || (state.value === "speedup" && state.base !== RECORDED && !own(COMPUTED, state.base)))
+    notes.push("A quotient of two times: the program computed no interval over this base.");
   if (refused) notes.push(`${counted(refused, "point")} without a time: see Conditions.`);
   return notes.join(" ");
 }
@@ -913,7 +920,7 @@ function showChart() {
       here[0] === "speedup"                                 ? here[1] ?? "speedup" :
                                                               here[0] ?? "time";
   if (!sizesHere().map(String).includes(state.size)) state.size = String(sizesHere().at(-1) ?? "");
-  if (!keys().includes(state.base)) state.base = hasRecorded() ? RECORDED : keys()[0] ?? "";
+  if (!keys().includes(state.base) && !computedHere().includes(state.base)) state.base = hasRecorded() ? RECORDED : keys()[0] ?? "";
   if (shownFolders().length < 2 || !shownFolders().some(f => f.name === state.compare)) state.compare = "";
   assignSlots();
   selectPoints();

@@ -5,7 +5,7 @@
 /** @typedef {{length: number, columns: Record<string, Stored>}} StoredTable */
 /**
  * @typedef {{name: string, missing: string[], machine: any, rows: Table?, catalog: Table?, verdicts: Table?, releases:
- * Table?, means: any, samples: any, index: number}} Folder
+ * Table?, means: any, samples: any, speedups: Record<string, any[]>, index: number}} Folder
  */
 /** @typedef {{row: number, n: number, y: number, low: number, high: number, folder: Folder, series: Series}} Point */
 /**
@@ -66,7 +66,9 @@ async function load() {
       verdicts: open(folder.verdicts),
       releases: open(folder.releases),
       means: arrays(folder.means),
-      samples: arrays(folder.samples)
+      samples: arrays(folder.samples),
+      speedups: Object.fromEntries(Object.entries(folder.speedups ?? {})
+                                     .map(([name, stored]) => [name, stored.map((/** @type {Stored} */ s) => arrayOf(s, buffer, base))]))
     };
   });
   $("data").remove();
@@ -286,6 +288,11 @@ function chosenKeys() {
   return chosen && (chosen.length || !state.series?.length) ? chosen : byDefault();
 }
 const RECORDED = "";
+/** Further bases whose intervals the program computed. */
+const COMPUTED = /** @type {Record<string, string>} */ ({
+  fastest: "the fastest at each n",
+  first: "the document's first"
+});
 
 /** Whose rows the speedups are over: the recorded base, or any other of the selection. */
 function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
@@ -330,6 +337,10 @@ function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
       return {y: v("cycles_median"), low: NaN, high: NaN};
     default: {
       if (state.base === RECORDED) return {y: v("speedup"), low: v("speedup_ci_low"), high: v("speedup_ci_high")};
+      if (own(COMPUTED, state.base)) {
+        const [y, low, high] = (s.folder.speedups[state.base] ?? [[], [], []]).map(numbers => numbers[row]);
+        return {y, low, high};
+      }
       const base = baseRow(s, v("n"));
       return base === null ? null : quotient(s, base, time);
     }

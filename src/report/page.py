@@ -2,8 +2,8 @@
 
     python src/report page experiments/results/nvidia-h200 --out report.html
 
-The page needs no network and no server. It holds the rows of every experiment, each context's means, which the program
-makes (`--means`), all samples if asked (`--samples`), the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
+The page needs no network and no server. It holds the rows of every experiment, each context's means and the
+speedups over further bases, which the program makes (`--made`), all samples if asked (`--samples`), the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
 """
 
 import base64
@@ -87,9 +87,25 @@ def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
             yield wanted[fields], contexts[good], rounds[good], times[good]
 
 
+def key_of(rows) -> list[str]:
+    """What tells the points of these rows, as samples have it."""
+    return [c for c in tb.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
+
+
+def read_speedups(path: Path, rows, blob: Blob) -> dict:
+    """By base a number for each row: speedup, and its interval; NaN where there is none."""
+    table, key = tb.read_words(path), key_of(rows)
+    at = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
+    held = {base: np.full((3, len(rows)), np.nan) for base in dict.fromkeys(table["base"])}
+    for fields, record in zip(table[key].itertuples(index=False, name=None), table.to_dict("records")):
+        if fields in at:
+            held[record["base"]][:, at[fields]] = [float(record[c]) for c in ("speedup", "ci_low", "ci_high")]
+    return {base: [blob.add(numbers, "f4") for numbers in columns] for base, columns in held.items()}
+
+
 def read_samples(paths: list[Path], rows, missing: list[str]) -> dict | None:
     """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
-    key = [c for c in tb.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
+    key = key_of(rows)
     wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
     taken, count = [], 0
     for path in paths:
@@ -124,7 +140,11 @@ def sources() -> dict[str, str]:
     return files
 
 
-def read_folder(folder: Path, means: Path | None, samples: bool, blob: Blob) -> dict:
+def has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def read_folder(folder: Path, made: Path | None, samples: bool, blob: Blob) -> dict:
     """What the page holds of a folder. What is too large for it is named in `missing`."""
     if not folder.is_dir():
         raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
@@ -134,12 +154,15 @@ def read_folder(folder: Path, means: Path | None, samples: bool, blob: Blob) -> 
     tables = [rs.read_points(path, catalog) for path in rs.experiments_in(folder).values()]
     rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     held = {"missing": missing,
-            "machine": machine, "rows": None, "means": None, "samples": None, "catalog": None,
-            "verdicts": None, "releases": None}
+            "machine": machine, "rows": None, "means": None, "samples": None, "speedups": None,
+            "catalog": None, "verdicts": None, "releases": None}
     if len(rows):
         kept = rows[[c for c in [*tb.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
         held["rows"] = blob.table(kept, tb.ROWS.numbers)
-    paths = {"means": [means] if means and means.stat().st_size else [],
+    means, speedups = (made and made / name for name in ("means.csv", "speedups.csv"))
+    if len(rows) and speedups and has_content(speedups):
+        held["speedups"] = read_speedups(speedups, rows, blob)
+    paths = {"means": [means] if means and has_content(means) else [],
              "samples": sorted(folder.glob("*.samples.csv*")) if samples else []}
     for kind, files in paths.items() if len(rows) else ():
         if columns := read_samples(files, rows, missing):
@@ -209,15 +232,15 @@ def page(header: dict, blob: Blob) -> str:
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda name: parts[name.group(1)], template)
 
 
-def make(folders: list[Path], means: list[Path] | None = None, samples: bool = False,
+def make(folders: list[Path], made: list[Path] | None = None, samples: bool = False,
          root: str | None = None) -> tuple[str, list[str]]:
-    """The page, and a line for each thing that it lacks. `means`: for each folder a file of samples, one for each
-    context. `root`: the way from the page to the project, for links."""
-    means = dict(zip(reversed([folder.resolve() for folder in folders]), reversed(means or [])))
+    """The page, and a line for each thing that it lacks. `made`: for each folder one with what `reductio report` made of
+    its samples. `root`: the way from the page to the project, for links."""
+    made_of = dict(zip([folder.resolve() for folder in folders], made or []))
     folders, blob = list(dict.fromkeys(folder.resolve() for folder in folders)), Blob()  # one named twice is one
-    held = [{**read_folder(folder, means.get(folder), samples, blob), "name": name}
+    held = [{**read_folder(folder, made_of.get(folder), samples, blob), "name": name}
             for folder, name in zip(folders, names_of(folders))]
-    header = {"folders": held, "samples": "all" if samples else "means" if means else "none", "sources": sources(), "schema": tb.SCHEMA_VERSION,
+    header = {"folders": held, "samples": "all" if samples else "means" if made else "none", "sources": sources(), "schema": tb.SCHEMA_VERSION,
               "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
               "keys": [c for c in tb.ROWS.key if c not in ("variant", "settings", "n")]}
     return page(header, blob), [line for folder in held for line in folder["missing"]]
@@ -234,12 +257,12 @@ def main(arguments: list[str] | None) -> None:
     parser = Parser(prog="report page", description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="results folders")
     parser.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="default: report.html")
-    parser.add_argument("--means", type=Path, nargs="+", metavar="FILE",
-                        help="for each folder the means of its rows' contexts, as `reductio report` makes them")
+    parser.add_argument("--made", type=Path, nargs="+", metavar="DIR",
+                        help="for each folder what `reductio report` makes of its samples")
     parser.add_argument("--samples", action="store_true", help="all samples, too")
     options = parser.parse_args(arguments)
     write_whole(options.out, b"")
-    text, missing = make(options.folders, options.means, options.samples, root_from(options.out))
+    text, missing = make(options.folders, options.made, options.samples, root_from(options.out))
     write_whole(options.out, text.encode())
     for line in missing:
         print(f"left out: {line}")

@@ -95,7 +95,7 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     assert f"{tmp_path} holds no results: name a results folder" in reductio("claims", tmp_path).error()
     (tmp_path / "machine.json").write_text("{}")
     said = reductio("claims", tmp_path).error()
-    assert "there is no" in said and f"run `reductio summarize {tmp_path}` in the project's folder, to judge" in said
+    assert "there is no" in said and f"run `reductio summarize {tmp_path} --cpu-results FOLDER` in the" in said
     whole = (folder / "verdicts.csv").read_bytes()
     for old, new, message in (("threshold", "limit", "lacks the column threshold"),
                               ("claims_version", "edition", "lacks the column claims_version"),

@@ -327,7 +327,7 @@ def test_bad_input_is_one_line(reductio, tmp_path):
     assert "is not a folder" in reductio("summarize", tmp_path / "nowhere", "--judge", cwd=SOURCE).error()
     folder = folder_of(tmp_path / "m", dict(S1=3))
     (folder / "probes.csv").write_text("quantity,value\nload_latency_memory,1\n")
-    assert "probes.csv lacks the column unit" in reductio("summarize", folder, "--judge", cwd=SOURCE).error()
+    assert "probes.csv lacks the column unit; make it again" in reductio("summarize", folder, "--judge", cwd=SOURCE).error()
     assert not (folder / "verdicts.csv").exists()
     for text, said in (("{", "is no JSON object"), ('{"version": 1}', "claims"),
                        (cl.FILE.read_text().replace('"S1", "expects"', '"S0", "expects"'), "has no S0"),

@@ -12,10 +12,10 @@ from browser import RESULTS
 from project import forget_hashes
 
 
-def means_in(samples: Path) -> Path:
-    """As `reductio report` makes of samples what the page holds, but of each context the first alone."""
-    table = pd.read_csv(samples, dtype=str, keep_default_na=False)
-    lists = ("round", "context", "time_s")
+def made_of(folder: Path) -> Path:
+    """What `reductio report` makes of samples, but of each context the first alone, and speedups of 2 over the fastest."""
+    table = pd.read_csv(folder / "comparison.samples.csv", dtype=str, keep_default_na=False)
+    lists = ["round", "context", "time_s"]
 
     def first(row: pd.Series) -> list[str]:
         at = {}
@@ -23,11 +23,12 @@ def means_in(samples: Path) -> Path:
             at.setdefault(values[1], values)
         return [" ".join(column) for column in zip(*at.values())]
 
-    table[list(lists)] = [first(row) for _, row in table.iterrows()]
-    table["voided"] = ""
-    path = samples.parent.parent / "means.csv"
-    table.to_csv(path, index=False)
-    return path
+    table[lists] = [first(row) for _, row in table.iterrows()]
+    made = folder.parent / "made"
+    made.mkdir()
+    table.assign(voided="").to_csv(made / "means.csv", index=False)
+    table.assign(base="fastest", speedup="2", ci_low="1.9", ci_high="2.1").to_csv(made / "speedups.csv", index=False)
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +46,7 @@ def h200(tmp_path_factory):
         with gzip.open(RESULTS / "nvidia-h200" / name, "rt") as file:
             (folder / name.removesuffix(".gz")).write_text("".join(filter(re.compile(part).search, file)))
     forget_hashes(folder)
-    text, missing = report.make([folder], [means_in(folder / "comparison.samples.csv")])
+    text, missing = report.make([folder], [made_of(folder)])
     assert missing == []
     path = folder.parent / "report.html"
     path.write_text(text)

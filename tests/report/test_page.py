@@ -263,11 +263,15 @@ def test_over_another_base_a_quotient_and_no_interval(page, h200, rows):
     page.js("document.getElementById('table').open = true")
     page.wait("document.querySelector('#table td')")
     lines = {size_of(line[0]): line for line in page.js(CELLS, "#table")}
-    assert len(lines) == 21 and "intervals are those of the recorded base alone" in page.text("#note")
+    assert len(lines) == 21 and "computed no interval over this base" in page.text("#note")
     for n, line in lines.items():
         row, base = row_of(rows, ROLLED, n), row_of(rows, cub, n)
         shown, = (numbers(text) for text in line[1:] if text != "1.000")
         assert shown == pytest.approx([base["time_median_s"] / row["time_median_s"]], abs=0.0006)
+    page.choose("base", "fastest")
+    assert "first" not in page.options("base"), "of which the page holds nothing"
+    shown = [text for line in page.js(CELLS, "#table") for text in line[1:]]
+    assert len(shown) == 42 and set(shown) == {"2.00 [1.90, 2.10]"} and "no interval" not in page.text("#note")
     page.choose("base", "")
     line = next(line for line in page.js(CELLS, "#table") if size_of(line[0]) == 2**20)
     row = row_of(rows, ROLLED, 2**20)

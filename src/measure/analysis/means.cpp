@@ -61,7 +61,7 @@ void add(std::vector<Fields>& out, const std::string& name, const Json& asked, c
   std::map<std::string, std::pair<std::vector<double>, std::string>> by_name;
   for (const Fields& record : table->records()) {
     if (asked.contains("call") && !table->is_of(record, asked.at("call").get<std::string>())) continue;
-    if (!has_all(*table, record, asked.value("where", Json::object()))) continue;
+    if (asked.contains("where") && !has_all(*table, record, asked.at("where"))) continue;
     const auto value = value_of(*table, record, column);
     if (!value) continue;
     std::string full = name;
@@ -73,16 +73,16 @@ void add(std::vector<Fields>& out, const std::string& name, const Json& asked, c
   }
   for (const std::string& full : names) {
     const auto& [values, unit] = by_name.at(full);
-    out.push_back({full, file, column, take, unit, std::to_string(values.size()),
-                   fmt::format("{:.6g}", taken(take, values))});
+    out.push_back(
+        {full, file, column, take, unit, std::to_string(values.size()), fmt::format("{:.6g}", taken(take, values))});
   }
 }
 
 }  // namespace
 
 const std::vector<TableColumn>& mean_schema() {
-  static const std::vector<TableColumn> all{{"name", Kind::text}, {"file", Kind::text}, {"column", Kind::text},
-                                            {"take", Kind::text}, {"unit", Kind::text}, {"points", Kind::count},
+  static const std::vector<TableColumn> all{{"name", Kind::text},   {"file", Kind::text}, {"column", Kind::text},
+                                            {"take", Kind::text},   {"unit", Kind::text}, {"points", Kind::count},
                                             {"value", Kind::number}};
   return all;
 }
@@ -91,7 +91,8 @@ std::vector<Fields> mean_table(std::string_view list, const std::string& file, c
   std::vector<Fields> out{names_of(mean_schema())};
   const Json all = Json::parse(list, nullptr, false);
   try {
-    for (const auto& [name, asked] : all.value("means", Json::object()).items()) add(out, name, asked, folder);
+    const Json means = all.value("means", Json::object());
+    for (const auto& [name, asked] : means.items()) add(out, name, asked, folder);
   } catch (const nlohmann::json::exception& e) {
     throw UsageError(fmt::format("{}: means: {}", file, e.what()));
   }

@@ -480,10 +480,12 @@ class Judge {
     const std::string file = test.told->at("file");
     const auto all = rows(file, "wrong", test.told->at("where"));
     const double wrong = total(all, file, "wrong");
-    return {
-        .verdict = wrong <= test.told->at("most").get<double>() ? holds : reversed,
-        .reason = fmt::format("{} of {} blocks wrong ({}, {})", with_commas(wrong),
-                              with_commas(total(all, file, "blocks")), table_of(file).at(*all.front(), "gpu"), file)};
+    Finding out = limited(test, wrong,
+                          fmt::format("{} of {} blocks wrong ({}, {})", with_commas(wrong),
+                                      with_commas(total(all, file, "blocks")), table_of(file).at(*all.front(), "gpu"),
+                                      file));
+    out.ratio = unknown;  // it is a number of blocks
+    return out;
   }
 
   /// Rows of the contrast's call, each a launch that was checked against the exact sum, that are right.
