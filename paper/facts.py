@@ -13,6 +13,7 @@ folders that have such data, unless its query begins with `here:`. tests/paper/t
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,23 +55,21 @@ class Fact:
         if self.sentence not in text_of(root / self.page):
             return f"{says} no longer: drop its fact, or mend its words"
         committed = root / "experiments" / "results"
-        why = self.unlike(results or rs.opened(committed / self.machine))
-        for other in sorted(committed.glob("*/machine.json")) if self.of_all and results is None and not why else ():
-            try:
-                if other.parent.name != self.machine and (why := self.unlike(rs.opened(other.parent, alone=True), lenient=True)):
-                    return f"{says}{why} in {other.parent.name}: say of which machine it is, or mend it"
-            except rs.Absent:
-                pass  # it holds nothing that is asked
-        return why and says + why
-
-    def unlike(self, folder: rs.Results, lenient: bool = False) -> str:
-        """How a folder's data differ; rs.Absent where it lacks them, if `lenient`."""
         try:
-            answer = ask(folder, self.query.removeprefix(HERE))
+            if why := self.unlike(results or rs.opened(committed / self.machine)):
+                return says + why
         except (LookupError, OSError, ValueError, rs.ResultsError) as error:
-            if lenient and isinstance(error, rs.Absent):
-                raise
-            return f": not in the data: {error.args[0]}"
+            return f"{says}: not in the data: {error.args[0]}"
+        others = [f.parent for f in sorted(committed.glob("*/machine.json")) if f.parent.name != self.machine]
+        for folder in others if self.of_all and results is None else ():
+            with suppress(LookupError, rs.ResultsError):  # it holds nothing that is asked
+                if why := self.unlike(rs.opened(folder, alone=True)):
+                    return f"{says}{why} in {folder.name}: say of which machine it is, or mend it"
+        return ""
+
+    def unlike(self, folder: rs.Results) -> str:
+        """How a folder's data differ."""
+        answer = ask(folder, self.query.removeprefix(HERE))
         typed = MARK.findall(self.words)
         if not typed:
             return "" if isinstance(answer, (bool, np.bool_)) and answer else f"; by the data it is {answer}"

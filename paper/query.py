@@ -57,6 +57,7 @@ def size_of(text: str) -> int:
         raise Mistake(f"{text!r} is no size")
     return int(match[1]) ** int(match[2] or 1)
 
+
 # ------------------------------------------------------------------------------------------------ rows and cells
 
 
