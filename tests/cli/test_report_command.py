@@ -47,7 +47,7 @@ def test_the_page_holds_each_contexts_mean(reductio, tmp_path):
     means = {name: np.frombuffer(data, at["type"], at["length"], at["at"]) for name, at in folder["means"].items()}
     assert header["samples"] == "means" and folder["samples"] is None
     with gzip.open(CPU / "cpu.samples.csv.gz", "rt", newline="") as file:
-        first = next(row for row in csv.DictReader(file) if "yes" not in row["voided"])
+        first = next(row for row in csv.DictReader(file) if "(" not in row["variant"] and "yes" not in row["voided"])
     of_context = {}
     for context, time in zip(first["context"].split(), first["time_s"].split()):
         of_context.setdefault(int(context), []).append(math.log(float(time)))
@@ -59,6 +59,17 @@ def test_the_page_holds_each_contexts_mean(reductio, tmp_path):
     expected = [math.exp(trimmed(values)) for _, values in sorted(of_context.items())]
     by_row = [means["time"][means["row"] == row] for row in np.unique(means["row"])]
     assert any(len(times) == len(expected) and np.allclose(times, expected, rtol=1e-6) for times in by_row)
+
+    def column(at):
+        return np.frombuffer(data, at["type"], at["length"], at["at"])
+
+    time = column(folder["rows"]["columns"]["time_median_s"])
+    speedup, low, high = map(column, folder["speedups"]["fastest"])
+    own = np.flatnonzero(speedup == 1)
+    assert list(folder["speedups"]) == ["fastest"] and 0 < len(own) < np.isfinite(speedup).sum()
+    known = np.isfinite(speedup)
+    assert (low[known] <= speedup[known]).all() and (speedup[known] <= high[known]).all()
+    assert np.isclose(np.outer(speedup * time, 1 / time[own]), 1, rtol=0.2).any(axis=1)[known].mean() > 0.9
 
 
 @needs_library

@@ -329,6 +329,7 @@ def test_bad_input_is_one_line(reductio, tmp_path):
     (folder / "probes.csv").write_text("quantity,value\nload_latency_memory,1\n")
     assert "probes.csv lacks the column unit; make it again" in reductio("summarize", folder, "--judge", cwd=SOURCE).error()
     assert not (folder / "verdicts.csv").exists()
+    (folder / "probes.csv").unlink()
     for text, said in (("{", "is no JSON object"), ('{"version": 1}', "claims"),
                        (cl.FILE.read_text().replace('"S1", "expects"', '"S0", "expects"'), "has no S0"),
                        (cl.FILE.read_text().replace('"expects": "more"', '"expects": "plenty"'),
@@ -382,6 +383,8 @@ def changed(path, pattern: str, by) -> None:
 PLANTED = {
     "a ratio": ("contrasts.csv", r"(S2,squares,[^\n]*?,1048576),1\.\d+", r"\1,2.96",
                 r"contrasts.csv: S2 i32 n=1048576: value is 2.96, the samples give 1\.8\d+$"),
+    "a mean": ("means.csv", r"^(probe.load_latency_l2.cycles,[^\n]*),[\d.]+$", r"\1,300",
+               r"means.csv: probe.load_latency_l2.cycles.*: value is 300, the samples give 2\d\d"),
     "a verdict": ("verdicts.csv", r"^(S1,[^\n]*),holds,", r"\1,reversed,",
                   r"verdicts.csv: S1 .*claim: verdict is reversed, the samples give holds$"),
     "a time": ("squares.csv", r"^((?:[^,\n]*,){28})(\d)", lambda m: m[1] + str(int(m[2]) % 9 + 1),
