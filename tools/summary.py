@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,6 +59,35 @@ def with_interval(value: float, low: float, high: float) -> str:
     """"0.572 [0.570, 0.574]", "408,924 [399,450, 417,473]"."""
     digits = 3 if value < 2 else 2 if value < 10 else 1 if value < 1000 else 0
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+
+
+def measured_on(*names: str):
+    """Makes the line that says on which card and by which commit these files of results were measured: "squares", or
+    "FOLDER/squares" of another folder."""
+
+    def made(results: rs.Results) -> str:
+        named: dict[str, list[str]] = {}
+        for name in names:
+            folder, _, stem = name.rpartition("/")
+            machine = (results.other(folder) if folder else results).machine_of(f"{stem}.csv")
+            entries = [*machine.get("runs", []), *machine.get("tools", [])]
+            places = dict.fromkeys(place(machine, entry) for entry in entries
+                                   if stem == entry.get("experiment") or f"{stem}.csv" in entry.get("sha256", {}))
+            if not places:
+                raise SystemExit(f"summary.py: error: machine.json of {machine.name} has no run of {stem}")
+            for found in places:
+                named.setdefault(found, []).append(f"`{stem}`")
+        told = [f"{found} ({', '.join(dict.fromkeys(files))})" if len(named) > 1 else found for found, files in named.items()]
+        return textwrap.fill(f"Measured on {'; '.join(told)}.", 120, break_long_words=False, break_on_hyphens=False)
+
+    return made
+
+
+def place(machine: rs.Machine, entry: dict) -> str:
+    """"NVIDIA H200 GPU-ff048f08, commit 05d99a09" of an entry of machine.json; of a CPU its name."""
+    card, commit = str(entry["machine_id"] or ""), entry["git_revision"]
+    named = card if card and not card.startswith("GPU-") else f"{machine.gpu} {card[:12] or '(card not recorded)'}"
+    return f"{named}, commit {commit[:8] if commit else 'not recorded'}"
 
 
 def comparison(results: rs.Results) -> str:
@@ -311,7 +341,14 @@ def length(n: int) -> str:
 
 
 # Page, the table's name, and what makes it.
-TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
+TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unrolling", "levels", "multiblock",
+                                                     "cpu-intel-xeon/vector_add", "as-printed", "copies")),
+          ("docs/comparing.md", "measured", measured_on("compare-example")),
+          ("docs/measuring.md", "measured", measured_on("comparison", "limits", "modern")),
+          ("docs/results.md", "measured", measured_on("comparison", "index", "nvidia-h100-80gb-hbm3/comparison")),
+          ("docs/peers.md", "measured", measured_on("peers", "nvidia-h100-peers/ctypes-agreement")),
+          ("docs/releases.md", "measured", measured_on("nvidia-h100-releases/history")),
+          ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/exact.md", "magnitudes", magnitudes),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),

@@ -119,6 +119,28 @@ def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
         summary.main(arguments)
 
 
+def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
+    def run(card, commit, **of):
+        return dict(machine_id=card, git_revision=commit) | of
+
+    def machine(name, runs, tools=()):
+        folder = synthetic.write_folder(tmp_path / name)
+        record = json.loads((folder / "machine.json").read_text())
+        (folder / "machine.json").write_text(json.dumps(record | dict(runs=runs, tools=list(tools), gpu=dict(name="G"))))
+        return rs.Results(folder)
+
+    results = machine("m", [run("GPU-12345678-9abc", "0123456789", experiment="squares"),
+                            run("GPU-12345678-9abc", "0123456789", experiment="twopass")],
+                      [run(None, None, tool="compare", sha256={"to-host.csv": "1"})])
+    machine("c", [run("A CPU", "abcdef0123", experiment="cpu")])
+    assert summary.measured_on("squares", "twopass")(results) == "Measured on G GPU-12345678, commit 01234567."
+    assert " ".join(summary.measured_on("squares", "to-host", "c/cpu")(results).split()) == (
+        "Measured on G GPU-12345678, commit 01234567 (`squares`); G (card not recorded), commit not recorded (`to-host`); "
+        "A CPU, commit abcdef01 (`cpu`).")
+    with pytest.raises(SystemExit, match="machine.json of m has no run of levels"):
+        summary.measured_on("levels")(results)
+
+
 def test_a_picture_of_other_results_or_none_is_noticed(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(summary, "TABLES", ())
     monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.figures.speedup, ("comparison.csv",))})
