@@ -66,28 +66,29 @@ def measured_on(*names: str):
     "FOLDER/squares" of another folder."""
 
     def made(results: rs.Results) -> str:
-        named: dict[str, list[str]] = {}
+        files: dict[str, list[str]] = {}
         for name in names:
             folder, _, stem = name.rpartition("/")
             machine = (results.other(folder) if folder else results).machine_of(f"{stem}.csv")
-            entries = [*machine.get("runs", []), *machine.get("tools", [])]
-            places = dict.fromkeys(place(machine, entry) for entry in entries
-                                   if stem == entry.get("experiment") or f"{stem}.csv" in entry.get("sha256", {}))
-            if not places:
-                raise SystemExit(f"summary.py: error: machine.json of {machine.name} has no run of {stem}")
-            for found in places:
-                named.setdefault(found, []).append(f"`{stem}`")
-        told = [f"{found} ({', '.join(dict.fromkeys(files))})" if len(named) > 1 else found for found, files in named.items()]
-        return textwrap.fill(f"Measured on {'; '.join(told)}.", 120, break_long_words=False, break_on_hyphens=False)
+            files.setdefault(places(machine, stem), []).append(f"`{stem}`")
+        told = [f"{', '.join(stems)} on {place}" if len(files) > 1 else f"on {place}" for place, stems in files.items()]
+        return textwrap.fill(f"Measured {'. '.join(told)}.", 120, break_long_words=False, break_on_hyphens=False)
 
     return made
 
 
-def place(machine: rs.Machine, entry: dict) -> str:
-    """"NVIDIA H200 GPU-ff048f08, commit 05d99a09" of an entry of machine.json; of a CPU its name."""
-    card, commit = str(entry["machine_id"] or ""), entry["git_revision"]
-    named = card if card and not card.startswith("GPU-") else f"{machine.gpu} {card[:12] or '(card not recorded)'}"
-    return f"{named}, commit {commit[:8] if commit else 'not recorded'}"
+def places(machine: rs.Machine, stem: str) -> str:
+    """Where and by what a file of that folder was measured: "NVIDIA H200 GPU-ff048f08, commit 05d99a09"."""
+    commits: dict[str, dict[str, None]] = {}
+    for entry in [*machine.get("runs", []), *machine.get("tools", [])]:
+        if stem == entry.get("experiment") or f"{stem}.csv" in entry.get("sha256", {}):
+            card = entry["machine_id"] or ""
+            of_gpu = f"{machine.gpu} {card[:12] or '(card not recorded)'}"
+            where = of_gpu if not card or card.startswith("GPU-") else card  # of a CPU its name
+            commits.setdefault(where, {})[(entry["git_revision"] or "")[:8] or "not recorded"] = None
+    if not commits:
+        raise SystemExit(f"summary.py: error: machine.json of {machine.name} has no run of {stem}")
+    return " and ".join(f"{where}, commit {' and '.join(of)}" for where, of in commits.items())
 
 
 def comparison(results: rs.Results) -> str:

@@ -129,14 +129,17 @@ def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
         (folder / "machine.json").write_text(json.dumps(record | dict(runs=runs, tools=list(tools), gpu=dict(name="G"))))
         return rs.Results(folder)
 
-    results = machine("m", [run("GPU-12345678-9abc", "0123456789", experiment="squares"),
-                            run("GPU-12345678-9abc", "0123456789", experiment="twopass")],
+    card = "GPU-12345678-9abc"
+    results = machine("m", [run(card, "0123456789", experiment="squares"), run(card, "0123456789", experiment="twopass"),
+                            run(card, "0123456789", experiment="tuned"), run("GPU-2", "abcdef0123", experiment="tuned")],
                       [run(None, None, tool="compare", sha256={"to-host.csv": "1"})])
-    machine("c", [run("A CPU", "abcdef0123", experiment="cpu")])
+    machine("c", [run("A CPU", "abcdef0123", experiment="cpu"), run("A CPU", "1111111111", experiment="cpu")])
     assert summary.measured_on("squares", "twopass")(results) == "Measured on G GPU-12345678, commit 01234567."
-    assert " ".join(summary.measured_on("squares", "to-host", "c/cpu")(results).split()) == (
-        "Measured on G GPU-12345678, commit 01234567 (`squares`); G (card not recorded), commit not recorded (`to-host`); "
-        "A CPU, commit abcdef01 (`cpu`).")
+    assert summary.measured_on("tuned")(results) == (
+        "Measured on G GPU-12345678, commit 01234567 and G GPU-2, commit abcdef01.")
+    assert " ".join(summary.measured_on("squares", "to-host", "c/cpu", "twopass")(results).split()) == (
+        "Measured `squares`, `twopass` on G GPU-12345678, commit 01234567. `to-host` on G (card not recorded), commit not "
+        "recorded. `cpu` on A CPU, commit abcdef01 and 11111111.")
     with pytest.raises(SystemExit, match="machine.json of m has no run of levels"):
         summary.measured_on("levels")(results)
 
