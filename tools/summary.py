@@ -69,25 +69,27 @@ def measured_on(*names: str):
         files: dict[str, list[str]] = {}
         for name in names:
             folder, _, stem = name.rpartition("/")
-            machine = (results.other(folder) if folder else results).machine_of(f"{stem}.csv")
-            files.setdefault(places(machine, stem), []).append(f"`{stem}`")
+            files.setdefault(places(results.other(folder) if folder else results, stem), []).append(f"`{stem}`")
         told = [f"{', '.join(stems)} on {place}" if len(files) > 1 else f"on {place}" for place, stems in files.items()]
         return textwrap.fill(f"Measured {'. '.join(told)}.", 120, break_long_words=False, break_on_hyphens=False)
 
     return made
 
 
-def places(machine: rs.Machine, stem: str) -> str:
-    """Where and by what a file of that folder was measured: "NVIDIA H200 GPU-ff048f08, commit 05d99a09"."""
+def places(results: rs.Results, stem: str) -> str:
+    """Where and by what a file of that folder was measured: "NVIDIA H200 GPU-ff048f08, commit 05d99a09". One that
+    machine.json does not list is of the folder's card and build."""
     commits: dict[str, dict[str, None]] = {}
-    for entry in [*machine.get("runs", []), *machine.get("tools", [])]:
-        if stem == entry.get("experiment") or f"{stem}.csv" in entry.get("sha256", {}):
-            card = entry["machine_id"] or ""
-            of_gpu = f"{machine.gpu} {card[:12] or '(card not recorded)'}"
-            where = of_gpu if not card or card.startswith("GPU-") else card  # of a CPU its name
-            commits.setdefault(where, {})[(entry["git_revision"] or "")[:8] or "not recorded"] = None
-    if not commits:
-        raise SystemExit(f"summary.py: error: machine.json of {machine.name} has no run of {stem}")
+    machine = results.machine_of(f"{stem}.csv")
+    entries = [e for e in [*machine.get("runs", []), *machine.get("tools", [])]
+               if stem == e.get("experiment") or f"{stem}.csv" in e.get("sha256", {})]
+    if not entries and not results.file(f"{stem}.csv").exists():
+        raise SystemExit(f"summary.py: error: there is no {stem}.csv in {results.folder}")
+    for entry in entries or [dict(machine_id=machine.get("gpu.uuid"), git_revision=machine.get("build.git_revision"))]:
+        card = entry["machine_id"] or ""
+        of_gpu = f"{machine.gpu} {card[:12] or '(card not recorded)'}"
+        where = of_gpu if not card or card.startswith("GPU-") else card  # of a CPU its name
+        commits.setdefault(where, {})[(entry["git_revision"] or "")[:8] or "not recorded"] = None
     return " and ".join(f"{where}, commit {' and '.join(of)}" for where, of in commits.items())
 
 
@@ -348,7 +350,7 @@ TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unro
           ("docs/measuring.md", "measured", measured_on("comparison", "limits", "modern")),
           ("docs/results.md", "measured", measured_on("comparison", "index", "nvidia-h100-80gb-hbm3/comparison")),
           ("docs/peers.md", "measured", measured_on("peers", "nvidia-h100-peers/ctypes-agreement")),
-          ("docs/releases.md", "measured", measured_on("nvidia-h100-releases/history")),
+          ("docs/releases.md", "measured", measured_on("releases")),
           ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/exact.md", "magnitudes", magnitudes),

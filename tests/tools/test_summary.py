@@ -126,7 +126,8 @@ def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
     def machine(name, runs, tools=()):
         folder = synthetic.write_folder(tmp_path / name)
         record = json.loads((folder / "machine.json").read_text())
-        (folder / "machine.json").write_text(json.dumps(record | dict(runs=runs, tools=list(tools), gpu=dict(name="G"))))
+        (folder / "machine.json").write_text(json.dumps(record | dict(runs=runs, tools=list(tools), gpu=dict(name="G", uuid="GPU-00000000-0"),
+                                                                    build=dict(git_revision="2222222222"))))
         return rs.Results(folder)
 
     card = "GPU-12345678-9abc"
@@ -140,8 +141,10 @@ def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
     assert " ".join(summary.measured_on("squares", "to-host", "c/cpu", "twopass")(results).split()) == (
         "Measured `squares`, `twopass` on G GPU-12345678, commit 01234567. `to-host` on G (card not recorded), commit not "
         "recorded. `cpu` on A CPU, commit abcdef01 and 11111111.")
-    with pytest.raises(SystemExit, match="machine.json of m has no run of levels"):
+    with pytest.raises(SystemExit, match="there is no levels.csv"):
         summary.measured_on("levels")(results)
+    (results.folder / "levels.csv").touch()
+    assert summary.measured_on("levels")(results) == "Measured on G GPU-00000000, commit 22222222."
 
 
 def test_a_picture_of_other_results_or_none_is_noticed(folder, tmp_path, monkeypatch):
