@@ -211,33 +211,18 @@ def checks(results: rs.Results) -> dict[str, str]:
 
 def peers(results: rs.Results) -> str:
     """Sums that Python users call, f32: their kernels alone, and the call until its result is on the host."""
-    return times_of_peers(results, "us", [(TYPE, n) for n in (2**10, 2**16, *SIZES[1:])])
-
-
-def peers_by_type(results: rs.Results) -> str:
-    """The same of other types, 2^24 elements."""
-    return times_of_peers(results, "2^24, us", [(kind, 2**24) for kind in ("i8", "f16", "f64")])
-
-
-def times_of_peers(results: rs.Results, corner: str, columns: list[tuple[str, int]]) -> str:
     table = results.experiment("peers")
-    table = table[(table["status"] == "ok") & (table["cache_state"] == "cold_dirty")]
-    times = table.set_index(["variant", "timing_mode", "element_type", "n"])["time_median_s"]
-    ways = ("replay", "end_to_end")
+    table = rs.where_is(table, status="ok", cache_state="cold_dirty", element_type=TYPE)
+    times = table.set_index(["variant", "timing_mode", "n"])["time_median_s"]
+    ways, sizes, from_cpp = {"replay": "kernels", "end_to_end": "call"}, (2**10, 2**16, *SIZES[1:]), ("tuned/sum", "cub/sum")
 
     def cell(*key) -> str:
         return microseconds(times[key]) if key in times.index else "—"
 
-    def of_f32(variant: str) -> float:
-        return times[variant, "end_to_end", TYPE, 2**16]
-
-    names = sorted(set(table["variant"]), key=lambda v: (v not in ("tuned/sum", "cub/sum"), of_f32(v)))
-    words = [(power(n) if len({n for _, n in columns}) > 1 else kind) for kind, n in columns]
-    return markdown([corner, *(f"kernels, {w}" if i == 0 else w for i, w in enumerate(words)),
-                     *(f"call, {w}" if i == 0 else w for i, w in enumerate(words))],
-                    [[f"`{v}`" + (" from C++" if v in ("cub/sum", "tuned/sum") else ""),
-                      *(cell(v, way, kind, n) for way in ways for kind, n in columns)] for v in names],
-                    "l" + 2 * len(columns) * "r")
+    names = sorted(set(table["variant"]), key=lambda v: (v not in from_cpp, times[v, "end_to_end", 2**16]))
+    return markdown(["us", *(f"{what}, {power(n)}" if n == sizes[0] else power(n) for what in ways.values() for n in sizes)],
+                    [[f"`{v}`" + (" from C++" if v in from_cpp else ""), *(cell(v, way, n) for way in ways for n in sizes)]
+                     for v in names], "l" + 2 * len(sizes) * "r")
 
 
 def in_ulps(value: float | None) -> str:
@@ -353,7 +338,7 @@ TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unro
           ("docs/releases.md", "measured", measured_on("releases")),
           ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
-          ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/exact.md", "magnitudes", magnitudes),
+          ("docs/exact.md", "magnitudes", magnitudes),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
           ("docs/rows.md", "shapes", shapes_to_call),
           ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
