@@ -26,6 +26,7 @@ import pandas as pd
 import contrasts  # for queries, as speeds()
 from claims import CLAIM, OPEN, counts, one_machine, with_tests
 from report import results as rs
+from figures import shapes
 from figures.frontier import points_of
 from figures.index import speeds
 from series import ODD
@@ -404,6 +405,32 @@ def random_over_cub(d: rs.Results, *kinds: str, **where) -> list[float]:
     return [v for kind in kinds for v in rows[(rows["element_type"] == kind) & (rows["n"] >= 2**14)]["ratio"]]
 
 
+def slower_than_cub(d: rs.Results) -> pd.DataFrame:
+    """The points at which exact sums are, of all kinds of data."""
+    rows = d.rows("exact", "exact/sum")
+    return rows[rows["speedup_ci_high"] < 1]
+
+
+def exact_over_tuned(d: rs.Results, n: int = 2**28) -> pd.Series:
+    """How many times as long as plain sums exact ones take, of random floats and doubles."""
+    key = ["element_type", "timing_mode"]
+    exact, tuned = (d.rows("exact", v, n=n, dataset="random", element_type=["f32", "f64"]).set_index(key)["time_median_s"]
+                    for v in ("exact/sum", "tuned/sum"))
+    return exact / tuned
+
+
+def with_bank_conflicts() -> set[str]:
+    """The variants that have some, as the simulated device counts them."""
+    counts = pd.read_csv(ROOT / "experiments" / "results" / "counts.csv.gz")
+    return set(counts[counts["counter"].str.endswith("conflicts") & (counts["simulated"] > 0)]["variant"])
+
+
+def beyond_random(d: rs.Results, variant: str) -> list[float]:
+    """How much longer sums of other data take than those of random data, in us."""
+    times = d.rows("exact", variant).pivot(index=["element_type", "timing_mode", "n"], columns="dataset", values="time_median_s")
+    return (1e6 * times.sub(times["random"], axis=0)).max().tolist()
+
+
 def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, most: int = 2**30,
             program: str = "5daa7851", **where) -> pd.DataFrame:
     """Exact sums of such data by `compare`: their speedups over CUB, times in us, and those over random data's."""
@@ -412,6 +439,22 @@ def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, 
     rows = rows[rows["n"].between(least, most)].set_index(["dataset", "n"])[["time_s", "ratio"]]
     times, random = 1e6 * rows["time_s"][data], 1e6 * rows["time_s"]["random"]
     return pd.DataFrame(dict(us=times, longer=times / random, beyond=times - random, speedup=rows["ratio"][data]))
+
+
+def ahead_of_ours(d: rs.Results, operation: str, *lines) -> pd.DataFrame:
+    """The fastest call at each shape of these rows, columns or segments where tuned's takes more than 5 % longer."""
+    table = rs.where_is(shapes.points_of(d), operation=operation, status="ok", **({"line": lines} if lines else {}))
+    table = table.assign(size=table["n"].map(shapes.size_of), at=table["line"].astype(str) + " " + table["n"].astype(str))
+    ours = table[table["variant"].str.startswith("tuned/")].set_index("at")["time_median_s"]
+    best = table.loc[table.groupby("at")["time_median_s"].idxmin()]
+    best = best.assign(ratio=best["at"].map(ours) / best["time_median_s"])
+    return best[best["ratio"] > 1.05]
+
+
+def at_most(ahead: pd.DataFrame, calls: str) -> tuple[float, float]:
+    """The largest of these sizes, as a power of two, and the largest ratio, if all are of such calls."""
+    own = ahead["variant"].str.match(calls).all()
+    return (ahead["size"].max(), ahead["ratio"].max()) if own else (np.nan, np.nan)
 
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:

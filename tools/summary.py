@@ -30,7 +30,7 @@ import figures.tuned  # noqa: E402
 import gallery  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
-from text.tuned import lines as goals  # noqa: E402
+from text.tuned import demand  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # a picture says inside which files it was drawn from
@@ -167,8 +167,13 @@ def measured(tests: pd.DataFrame) -> str:
 
 
 def tuned(results: rs.Results) -> str:
-    """Of the goals of tuned that it does not meet: what was demanded, and what was measured."""
-    return markdown(["goal", "demanded", "measured"], [line[:-1] for line in goals(results) if line[-1] != "met"], "lll")
+    """Of the goals of tuned that it does not meet: what they are of, and what was demanded and measured where it misses."""
+    rows = []
+    for _, group in results.table("goals").groupby("goal", sort=False):
+        missed = [demand(row) for row in group[group["verdict"] == "missed"].to_dict("records")]
+        if missed:
+            rows.append(["; ".join(filter(None, group["what"])), *map("; ".join, zip(*missed))])
+    return markdown(["goal", "demanded", "measured"], rows, "lll")
 
 
 def trust(results: rs.Results) -> str:
@@ -237,13 +242,16 @@ OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f
           "xsum/sum": "xsum", "exact/cpu": "`exact/cpu`"}
 
 
+LIKE_OTHERS = {"cub@ run_to_run", "cub@ not_guaranteed", "multiblock/last-block-warp"}  # as cub/sum, levels/naive, plain
+
+
 def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
     """Error against time of sums of f32."""
     points = frontier.points_of(results.experiment("frontier"))
     small, large = sorted(points["n"].unique())
-    times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random"), "of spread data": (large, "spread")}
-    return errors(points[points["element_type"] == kind], [kind], {c: names[0] for c, names in frontier.CALLS.items()}, times,
-                  "time_median_s", microseconds)
+    times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random")}
+    calls = {call: names[0] for call, names in frontier.CALLS.items() if call not in LIKE_OTHERS}
+    return errors(points[points["element_type"] == kind], [kind], calls, times, "time_median_s", microseconds)
 
 
 def errors_of_doubles(results: rs.Results) -> str:
@@ -286,18 +294,24 @@ def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], colum
                      for kind in frontier.TYPES if (call, kind) in measured], "l" * len(corner) + 6 * "r")
 
 
-def magnitudes(results: rs.Results) -> str:
-    """How long exact sums of other data than random take, cold and in a graph, beside CUB's of random data."""
-    table = results.table("magnitudes")
-    table = table[(table["program"] == table["program"].iloc[0]) & (table["variant"] == "exact/sum")]
-    table = table.set_index(["dataset", "timing_mode", "element_type", "n"])
-    ways, sizes = {"device": "cold", "graph": "in a graph"}, (2**16, 2**20, 2**24)
-    columns = [(mode, kind, n) for mode in ways for kind in ("f32", "f64") for n in sizes]
-    head = [(f"{ways[mode]}, {kind}, " if n == sizes[0] else "") + power(n) for mode, kind, n in columns]
-    shown = {"CUB, `random`": ("base_time_s", "random")} | {
-        f"`{data}`": ("time_s", data) for data in ("random", "scaled:2^-66", "scaled:2^90", "spread", "giants")}
-    return markdown(["us", *head], [[name, *(microseconds(table[time][(data, *at)]) for at in columns)]
-                                    for name, (time, data) in shown.items()], "l" + len(columns) * "r")
+def data_of_exact(results: rs.Results) -> str:
+    """On each kind of data the least speedup of exact sums over CUB's of the same data, and at which size that is."""
+    table = results.experiment("exact")
+    table = rs.where_is(table, variant="exact/sum", status="ok")
+    least = table.loc[table.groupby(["dataset", "element_type", "timing_mode"])["speedup"].idxmin()]
+    least = least.set_index(["dataset", "element_type", "timing_mode"])
+    ways, kinds = {"device": "cold", "graph": "in a graph"}, ("f32", "f64")
+    columns = [(kind, mode) for kind in kinds for mode in ways]
+
+    def cell(*key: str) -> str:
+        return f"{least['speedup'][key]:.2f} ({power(least['n'][key])})" if key in least.index else "—"
+
+    return markdown(["least speedup", *(f"{kind}, {ways[mode]}" for kind, mode in columns)],
+                    [[f"`{data}`", *(cell(data, *column) for column in columns)] for data in dict.fromkeys(table["dataset"])],
+                    "l" + len(columns) * "r")
+
+
+LENGTHS = (2, 32, 1000, 2**12, 2**18, 2**26)  # of rows and columns; the map has all
 
 
 def shapes_to_call(results: rs.Results) -> str:
@@ -309,7 +323,8 @@ def shapes_to_call(results: rs.Results) -> str:
     table = table[table["n"].map(shapes.size_of) == largest]
     rows = []
     for operation, (what, _) in shapes.SECTIONS.items():
-        for line, calls in table[table["operation"] == operation].groupby("line"):
+        lines = table[table["operation"] == operation]
+        for line, calls in lines[lines["line"].map(lambda line: isinstance(line, str) or line in LENGTHS)].groupby("line"):
             best = calls.loc[calls["time_median_s"].idxmin()]
             libraries = calls[~calls["variant"].str.match("(modern|tuned)/")]
             name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
@@ -338,11 +353,17 @@ TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unro
           ("docs/releases.md", "measured", measured_on("releases")),
           ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
-          ("docs/exact.md", "magnitudes", magnitudes),
+          ("docs/exact.md", "data", data_of_exact),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
           ("docs/rows.md", "shapes", shapes_to_call),
           ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
-          ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu))
+          ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu),
+          ("docs/tuned.md", "measured", measured_on("tuned", "to-host", "raw-workspace", "exact")),
+          ("docs/exact.md", "measured", measured_on("exact", "frontier")),
+          ("docs/which_sum.md", "measured", measured_on("frontier", "frontier-python")),
+          ("docs/rows.md", "measured", measured_on("shapes")), ("docs/modern.md", "measured", measured_on("modern")),
+          ("docs/hopper.md", "measured", measured_on("tuned", "probes")),
+          ("docs/kernels.md", "measured", measured_on("comparison", "modern")))
 
 
 def with_table(page: str, name: str, text: str, where: str = "README.md") -> str:
