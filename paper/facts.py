@@ -393,15 +393,15 @@ def exact_over_cub(d: rs.Results) -> list[float]:
     return rows[rows["n"] >= 2**14]["speedup"].tolist()
 
 
-def compared_with_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]:
-    """Speedups of exact sums over CUB's by `compare`, cold and in a graph."""
-    rows = d.rows("exact", base="cub/sum", **where)
-    return rows[(rows["n"] >= least) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
+def compared_with_cub(d: rs.Results) -> list[float]:
+    """Speedups of exact sums over CUB's by `compare`, cold and in a graph, of 2^14 and more elements."""
+    rows = d.rows("exact", base="cub/sum")
+    return rows[(rows["n"] >= 2**14) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
 
 
-def random_over_cub(d: rs.Results, *kinds: str, **where) -> list[float]:
+def random_over_cub(d: rs.Results, *kinds: str) -> list[float]:
     """Speedups over CUB of the exact sums of today's kernels, of 2^14 and more random elements of these types."""
-    rows = d.rows("magnitudes", program="5daa7851", variant="exact/sum", dataset="random", **where)
+    rows = d.rows("magnitudes", program="5daa7851", variant="exact/sum", dataset="random")
     return [v for kind in kinds for v in rows[(rows["element_type"] == kind) & (rows["n"] >= 2**14)]["ratio"]]
 
 
@@ -432,10 +432,9 @@ def beyond_random(d: rs.Results, variant: str) -> list[float]:
 
 
 def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, most: int = 2**30,
-            program: str = "5daa7851", **where) -> pd.DataFrame:
+            program: str = "5daa7851") -> pd.DataFrame:
     """Exact sums of such data by `compare`: their speedups over CUB, times in us, and those over random data's."""
-    where = dict(program=program, variant="exact/sum", element_type=kind, timing_mode=mode) | where
-    rows = d.rows("magnitudes", **where)
+    rows = d.rows("magnitudes", program=program, variant="exact/sum", element_type=kind, timing_mode=mode)
     rows = rows[rows["n"].between(least, most)].set_index(["dataset", "n"])[["time_s", "ratio"]]
     times, random = 1e6 * rows["time_s"][data], 1e6 * rows["time_s"]["random"]
     return pd.DataFrame(dict(us=times, longer=times / random, beyond=times - random, speedup=rows["ratio"][data]))
