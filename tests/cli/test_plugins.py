@@ -27,9 +27,9 @@ REDUCTIO_CPU_SUM_F32("mine/plain", plain)
 """
 
 
-def listing(language: str) -> str:
-    """Of the page."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (SOURCE / "docs/plugins.md").read_text(), re.MULTILINE | re.DOTALL)[0]
+def listing() -> str:
+    """The page's kernel."""
+    return re.findall(r"^```cuda\n(.*?)^```", (SOURCE / "docs/plugins.md").read_text(), re.MULTILINE | re.DOTALL)[0]
 
 
 @pytest.fixture(scope="session")
@@ -320,7 +320,7 @@ def test_the_compilers_errors_are_shown(begin, reductio, tmp_path):
 
 
 def test_a_compiler_that_is_not_there(reductio, tmp_path, mine):
-    (tmp_path / "mine.cu").write_text(listing("cuda"))
+    (tmp_path / "mine.cu").write_text(listing())
     assert "$NVCC is '/none/nvcc', which is no program" in reductio("list", "./mine.cu", NVCC="/none/nvcc").error()
     assert "$CC is 'none-cc', which is no program" in reductio("list", "./mine.c", CC="none-cc").error()
     (tmp_path / "broken-cc").write_text("no interpreter")
@@ -359,8 +359,8 @@ def skip_without_gpu():
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
 def test_the_pages_kernel_of_the_gpu(reductio, tmp_path):
     """Whose block size is to be given here."""
-    assert listing("cuda").count("528, 256, 0") == 1
-    (tmp_path / "mine.cu").write_text(listing("cuda").replace("528, 256, 0", "528, BLOCK, 0"))
+    assert listing().count("528, 256, 0") == 1
+    (tmp_path / "mine.cu").write_text(listing().replace("528, 256, 0", "528, BLOCK, 0"))
     failed = reductio("list", "./mine.cu")
     assert failed.code == 1 and "BLOCK" in failed.err  # nvcc's own words
     flags = "--nvcc-flags=-DBLOCK=256 -arch=compute_90"
@@ -550,8 +550,8 @@ def test_libraries_of_other_languages(language, ending, command, reductio, tmp_p
     assert re.search(rf"ok +cpu +mine/{language} +\d+ passed", reductio("verify", "--variants", "./libmine.so").ok())
 
 
-def test_the_pages_variant_in_c(reductio, tmp_path):
-    (tmp_path / "mine.c").write_text(listing("c"))
+def test_the_example_in_c(reductio, tmp_path):
+    shutil.copy(SOURCE / "src" / "plugin" / "examples" / "mine.c", tmp_path)
     assert re.search(r"ok +cpu +mine/steps +\d+ passed", reductio("verify", "--variants", "./mine.c").ok())
 
 
