@@ -68,7 +68,7 @@ def test_a_claim_by_name_is_told_in_full(reductio, folder):
     (folder.parent / "out" / "results" / "machine" / "machine.json").write_text("{}")
     assert reductio("claims", "s1", "s2").ok() == said  # of the folder in out/results
     mixed = reductio("claims", folder, "S1", "S99")
-    assert "there is no claim 'S99'" in mixed.error() and not mixed.out  # not after the half of it
+    assert "unknown claim 'S99'" in mixed.error() and not mixed.out  # not after the half of it
 
 
 def test_what_summarize_makes_of_rows_is_read(reductio, tmp_path):
@@ -79,7 +79,7 @@ def test_what_summarize_makes_of_rows_is_read(reductio, tmp_path):
 def test_what_decides_nothing_says_so(reductio, folder):
     edited(folder, ",step,\nS3,", f",step,\nS2,{',' * 10}1.5,1.4,1.6,,holds,by the way,beside,\nS3,")
     said = reductio("claims", folder, "S2").ok()
-    assert "\n    beside, deciding nothing: holds, 1.5 [1.4, 1.6]: by the way" in said
+    assert "\n    for information only: holds, 1.5 [1.4, 1.6]: by the way" in said
 
 
 def edited(folder, old: str, new: str) -> None:

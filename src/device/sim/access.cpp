@@ -170,7 +170,7 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   stop_here(
       FaultKind::out_of_bounds, site_of(site),
       what + (at < 4096             ? "at a null pointer"
-              : stray.words.empty() ? "that are no memory of the device: a kernel reaches what it is given pointers "
+              : stray.words.empty() ? "that are not memory of the device: a kernel reaches what it is given pointers "
                                       "to, and not the host's memory"
                                     : stray.words));
 }

@@ -91,7 +91,7 @@ void check_launch(const Shape& s, const std::string& kernel) {
     if (s.cluster == 0 || s.cluster > max_cluster)
       refuse("clusters of " + std::to_string(s.cluster) + " blocks; CUDA launches 1 to " + std::to_string(max_cluster));
     if (const unsigned over = s.blocks.x % s.cluster; over != 0)
-      refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is no multiple of its clusters' " +
+      refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is not a multiple of its clusters' " +
              std::to_string(s.cluster) + "; round it up to " + std::to_string(s.blocks.x + s.cluster - over) +
              (is_flat(s.blocks) ? "" : " in x"));
     if (resident_blocks(s) == 0)

@@ -417,7 +417,7 @@ Stray describe_stray(std::uintptr_t at) {
            " bytes in global memory";
   };
   if (below && at - below->end < near && (!above || at - below->end <= above->begin - at))
-    return {false, said(at - below->end, "behind the end", *below)};
+    return {false, said(at - below->end, "past the end", *below)};
   if (above && above->begin - at < near) return {false, said(above->begin - at, "before the start", *above)};
   return {false, ""};
 }

@@ -267,7 +267,7 @@ cudaError_t fill(const char* name, void* p, std::size_t pitch, int byte, std::si
                  cudaStream_t handle, bool waits, Site site) {
   return on_stream(name, handle, site, [&](Stream s) {
     if (width == 0 || height == 0) return cudaSuccess;
-    if (!of_device(p)) return fail(cudaErrorInvalidValue, site, name, "it is no memory of the device");
+    if (!of_device(p)) return fail(cudaErrorInvalidValue, site, name, "it is not memory of the device");
     wait_for_others(s);
     put(s, site, [=] {
       for (std::size_t row = 0; row < height; ++row) {

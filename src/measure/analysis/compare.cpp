@@ -174,7 +174,7 @@ std::size_t Comparison::intervals() const {
 Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect, bool separately,
                    int looks) {
   require_confidence(confidence);
-  if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
+  if (!(effect > 0)) throw UsageError("--effect must be above 0, such as 0.01 or 1%");
   Comparison out{.rows = {},
                  .paired = paired,
                  .separately = separately,

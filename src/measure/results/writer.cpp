@@ -73,7 +73,7 @@ void Results::check(const std::filesystem::path& folder, const std::string& expe
   const auto csv = made(folder) / (experiment + ".csv");
   if (const std::string compressed = csv.string() + ".gz"; std::filesystem::exists(compressed))
     throw UsageError(compressed +
-                     " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
+                     " already has this experiment's rows, compressed; gunzip it and add --resume, or choose "
                      "another --out");
   if (!resume && std::filesystem::exists(csv)) refuse_existing(csv);
   check_destination(csv, "choose another --out");

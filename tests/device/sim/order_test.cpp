@@ -101,7 +101,7 @@ TEST_P(SimOrder, AFenceOnOneSideIsNotEnough) {
     f = fault_of_passing({.writer = Fence::none, .by = by});
     EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between")) << f.what();
     f = fault_of_passing({.reader = Fence::none, .by = by});
-    EXPECT_TRUE(says(f, "this block has passed no __threadfence() since it learnt of that (tests/device/sim/"))
+    EXPECT_TRUE(says(f, "this block has passed no __threadfence() since it acquired that (tests/device/sim/"))
         << f.what();
   }
 }
@@ -325,7 +325,7 @@ TEST_P(SimOrder, AFenceOfAnotherThreadAndOfBlockScopeOrdersNothingBetweenBlocks)
 TEST_P(SimOrder, AFenceOfAnotherThreadMeetsFencesOnly) {
   const Fault learnt = fault_by_thread_0({.all_before = Fence::gpu, .set = By::relaxed, .wait = By::release_acquire});
   EXPECT_EQ(learnt.kind, FaultKind::race) << learnt.what();
-  EXPECT_TRUE(says(learnt, "this block has passed no __threadfence() since it learnt of that (tests/device/sim/"))
+  EXPECT_TRUE(says(learnt, "this block has passed no __threadfence() since it acquired that (tests/device/sim/"))
       << learnt.what();
   const Fault released = fault_by_thread_0({.all_after = Fence::gpu, .set = By::release_acquire, .wait = By::relaxed});
   EXPECT_EQ(released.kind, FaultKind::race) << released.what();
@@ -426,7 +426,7 @@ TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
   if (GetParam() == Order::forward) {
     EXPECT_EQ(f.threads, Threads{1}) << f.what();
     EXPECT_TRUE(
-        says(f, "no barrier stands between thread 0 of this block, which has learnt of that (tests/device/sim/"))
+        says(f, "no barrier stands between thread 0 of this block, which has acquired that (tests/device/sim/"))
         << f.what();
   }
 }
