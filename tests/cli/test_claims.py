@@ -99,7 +99,7 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     whole = (folder / "verdicts.csv").read_bytes()
     for old, new, message in (("threshold", "limit", "lacks the column threshold"),
                               ("claims_version", "edition", "lacks the column claims_version"),
-                              (",holds,", ",sticks,", "no verdict 'sticks'"),
+                              (",holds,", ",sticks,", "unknown verdict 'sticks'"),
                               ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 19 fields")):
         edited(folder, old, new)
         said = reductio("claims", folder).error()

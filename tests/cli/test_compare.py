@@ -580,7 +580,7 @@ def test_folders_without_results(reductio, tmp_path, stored):
     for others in (["nowhere"], ["nowhere", stored[0]]):
         message = reductio("compare", stored[0], *others).error(1)
         assert "'nowhere'" in message and "there is no folder of that name" in message
-    assert "do not mix" in reductio("compare", stored[0], "host/plain").error(1)
+    assert "variants or results folders, not both" in reductio("compare", stored[0], "host/plain").error(1)
     assert "--seed is for measuring" in reductio("compare", *stored, "--seed", "2").error(1)
 
 

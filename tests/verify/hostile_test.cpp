@@ -519,7 +519,7 @@ TEST(Hostile, leaves_state_between_calls_that_it_does_not_declare) {
                          static_cast<float*>(out), n, partials.ptr(), arrived.ptr());
     });
   });
-  expect_rejected(v, "declares as its persistent_state", Tier::quick);
+  expect_rejected(v, "as its persistent_state", Tier::quick);
   v.persistent_state = "the blocks that have arrived: zero between calls";
   expect_sound(v);
 }

@@ -83,7 +83,7 @@ void check_launch(const Shape& s, const std::string& kernel) {
            std::to_string(max_threads_per_block));
   if (s.shared_bytes > shared_bytes_per_block)
     refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " +
-           std::to_string(shared_bytes_per_block) + " are there");
+           std::to_string(shared_bytes_per_block) + " is the most");
   if (s.cluster != 1) {
     if (gpu().capability < 90)
       refuse("clusters, which this GPU (like " + std::string(gpu().name) +

@@ -120,7 +120,7 @@ TEST_P(SimOrder, AnAtomicWithBlockScopeIsNoneToAnotherBlock) {
   const Fault f = fault_of<pass_message>(2, 1, 0, data.ptr(), flag.ptr(), out.ptr(), p);
   EXPECT_EQ(f.kind, FaultKind::race);
   EXPECT_TRUE(says(f, "block 0, thread 0 updated atomically in this launch")) << f.what();
-  EXPECT_TRUE(says(f, "an atomic with block scope is none to another block")) << f.what();
+  EXPECT_TRUE(says(f, "an atomic with block scope is not atomic to another block")) << f.what();
 }
 
 /// The fence is passed after the atomic, or before what it should publish.
@@ -870,7 +870,7 @@ TEST_P(SimOrder, AtomicsOfTwoSizesAreNoneToEachOther) {
   EXPECT_EQ(on_host(out)[0], 42u);
   const Fault f = fault_of<by_halves>(2, 1, 0, again.ptr(), out.ptr(), 1u);
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-  EXPECT_TRUE(says(f, "atomics of two sizes are none to each other: use one size")) << f.what();
+  EXPECT_TRUE(says(f, "atomics of two sizes are not atomic to each other: use one size")) << f.what();
 }
 
 // ---------------------------------------------------------------------------------------------------- messages
