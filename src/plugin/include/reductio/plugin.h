@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Grows with every change of what follows. A program loads plug-ins of this version and of earlier ones. Version 2 added
- * sums of rows, columns and segments. */
+/* Grows with every change below. A program loads plug-ins of this version and of earlier ones. Version 2 added sums of
+ * rows, columns and segments. */
 #define REDUCTIO_PLUGIN_VERSION 2u
 
 /* reductio_variant.operations and .types are sums of these. */
