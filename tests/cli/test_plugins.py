@@ -156,7 +156,7 @@ def test_what_was_compiled_for_version_1_still_loads(reductio, tmp_path):
     header = tmp_path / "include" / "reductio" / "plugin.h"
     header.parent.mkdir(parents=True)
     text = (SOURCE / "src" / "plugin" / "include" / "reductio" / "plugin.h").read_text()
-    before, fields, after = re.split(r"( +/\* Of REDUCTIO_ROW_SUMS and .*?)(?=\} reductio_problem;)", text, flags=re.S)
+    before, fields, after = re.split(r"( +/\* For REDUCTIO_ROW_SUMS and .*?)(?=\} reductio_problem;)", text, flags=re.S)
     assert "offsets" in fields
     header.write_text((before + after).replace("VERSION 2u", "VERSION 1u"))
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{header.parents[1]}", str(FIXTURES / "table.c"), "-o", str(tmp_path / "old.so")],
