@@ -151,7 +151,7 @@ int print_verdicts(const ReleasesOptions& options) {
       control(table.on_device, "on the device") +
       (table.end_to_end.pairs ? ", " + control(table.end_to_end, "end to end") : "") + ".");
   say(fmt::format(
-      "All {} intervals hold at once with {:g} % confidence; an effect counts from {} on. One nvcc compiled "
+      "All {} intervals hold at once with {:g} % confidence; the smallest effect that counts is {}. One nvcc compiled "
       "all releases, not the one each shipped with.",
       table.intervals, 100 * options.confidence, options.effect));
   if (not_written.empty()) say(fmt::format("\n{} pairs in {}", table.records.size() - 1, path.string()));

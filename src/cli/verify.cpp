@@ -237,7 +237,7 @@ std::string not_tested(const std::vector<VariantResult>& results, const VerifyOp
   });
   if (count == 0) return {};
   return fmt::format(
-      "not tested of {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory suffices",
+      "not tested for {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory suffices",
       counted(static_cast<std::size_t>(count), "variant"));
 }
 

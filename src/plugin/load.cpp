@@ -191,7 +191,7 @@ class Reader {
     if (from.setting_count > 0) require(from.settings, "settings");
     for (std::uint32_t i = 0; i < from.setting_count; ++i) v.tunables.push_back(tunable_of(from.settings[i], v));
     if (from.device == REDUCTIO_GPU && !simulated_)
-      v.cuda_only = "the simulated device cannot see a library's accesses to memory; name its source, a .cu";
+      v.cuda_only = "the simulated device cannot see a library's accesses; name its source, a .cu, with --device sim";
     return v;
   }
 

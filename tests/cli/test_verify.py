@@ -34,7 +34,7 @@ def test_how_far_it_was_tested_stands_beside_ok(reductio):
     assert re.findall(r"^ok .* passed.*, n to (\S+)  ", printed, re.MULTILINE) == ["2^10+1"] * 2
     assert [v["largest_n"] for v in json.loads(reductio(*ONE, "--json").ok())["verified"]] == [1025] * 2
     assert [row["largest_n"] for row in reductio(*ONE, "--csv").rows()] == ["1025"] * 2
-    not_tested = "not tested of 2 variants: n beyond 2^31, where an int index overflows"
+    not_tested = "not tested for 2 variants: n beyond 2^31, where an int index overflows"
     assert printed.splitlines()[-2].startswith(not_tested)
     assert "not tested" not in reductio("verify", "--variants", "^host/plain$", "--sizes", "1000").ok(), "sizes were named"
 
