@@ -35,7 +35,7 @@ std::string list_at(const std::string& path, const char* option) {
   auto text = content_of(path);
   if (!text)
     throw UsageError(
-        fmt::format("cannot read {}: run this in the project's folder, or name a list by {}", path, option));
+        fmt::format("cannot read {}: run this in the project's folder, or name a list with {}", path, option));
   return *std::move(text);
 }
 

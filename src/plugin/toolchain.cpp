@@ -203,7 +203,7 @@ void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    throw UsageError("cannot make '" + folder.string() + "': " + error.message() +
+    throw UsageError("cannot create '" + folder.string() + "': " + error.message() +
                      "; set $XDG_CACHE_HOME to another folder");
 }
 

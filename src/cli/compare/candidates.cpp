@@ -105,7 +105,7 @@ DeviceKind choose_device(const std::vector<Candidate>& all, const Selection& sel
   if (runs_everywhere(DeviceKind::cuda)) return DeviceKind::cuda;
   // A build without CUDA knows the kernels by the simulated device alone; opening the GPU will say what is missing.
   if (runs_everywhere(DeviceKind::sim)) return DeviceKind::cuda;
-  throw UsageError("these variants do not run on one device; 'reductio list' shows where each runs");
+  throw UsageError("these variants share no device; 'reductio list' shows where each runs");
 }
 
 std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const std::string& asked, CacheState cache,

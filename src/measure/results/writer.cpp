@@ -23,7 +23,7 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() + dangling_link_in(folder) +
+    throw OutputError("cannot create the folder " + folder.string() + ": " + error.message() + dangling_link_in(folder) +
                       "; choose another --out");
   return folder;
 }

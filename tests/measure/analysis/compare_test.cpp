@@ -237,7 +237,8 @@ TEST(MeasureCompare, TooFewSamplesForAnIntervalAreSaidToBeTooFew) {
   EXPECT_EQ(confidence_in_words(one), "There is no interval: too few samples; the smallest effect that counts is 1 %.");
   EXPECT_EQ(least_effect(one), std::nullopt);
   Comparison both = with_rounds(24);
-  EXPECT_EQ(confidence_in_words(both), "The interval holds with 95 % confidence; the smallest effect that counts is 1 %.");
+  EXPECT_EQ(confidence_in_words(both),
+            "The interval holds with 95 % confidence; the smallest effect that counts is 1 %.");
   both.rows.push_back(one.rows[0]);
   EXPECT_EQ(confidence_in_words(both),
             "The interval holds with 95 % confidence; 1 of 2 rows have too few samples for one; the smallest effect "

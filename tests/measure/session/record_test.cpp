@@ -202,7 +202,7 @@ TEST(MeasureRun, AFolderThatCannotBeWrittenIsOneClearLine) {
   RunFolder folder;
   write_whole_file(folder.path() / "scripted", "a file where the folder should be");
   const std::string why = error_of([&] { folder.run({point(a, 100)}); });
-  EXPECT_NE(why.find("cannot make the folder"), std::string::npos) << why;
+  EXPECT_NE(why.find("cannot create the folder"), std::string::npos) << why;
   EXPECT_EQ(why.find('\n'), std::string::npos);
 }
 
