@@ -23,8 +23,8 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw OutputError("cannot create the folder " + folder.string() + ": " + error.message() + dangling_link_in(folder) +
-                      "; choose another --out");
+    throw OutputError("cannot create the folder " + folder.string() + ": " + error.message() +
+                      dangling_link_in(folder) + "; choose another --out");
   return folder;
 }
 
