@@ -82,7 +82,7 @@ void register_segmented(const std::string& id, const std::string& fixed_id, cons
   if (!has_fixed) return;
   Variant fixed = describe(fixed_id, "segments of one size", {Operation::row_sums});
   fixed.declines = [](const Problem& p, const Settings&) -> std::string {
-    if (p.pitch() != p.columns()) return "CUB's segments of one size lie one behind the other, without a pitch";
+    if (p.pitch() != p.columns()) return "CUB's segments of one size lie one after the other, without a pitch";
     return p.columns() > 0x7fffffff ? "CUB counts the elements of a segment by an int" : "";
   };
   const device::Register registered_fixed(std::move(fixed), prepare(by_fixed_size));

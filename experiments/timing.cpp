@@ -35,7 +35,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
 
 const RegisterExperiment timing(
     {.name = "timing",
-     .summary = "every variant in all ways of timing and three states of the cache, four sizes",
+     .summary = "every variant in all timing modes and three states of the cache, four sizes",
      .points = points,
      .rules = {.time_budget_s = 0.05}});
 

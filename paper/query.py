@@ -12,6 +12,7 @@ import operator
 import re
 from functools import partial
 from inspect import isfunction
+from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
@@ -19,11 +20,13 @@ import pandas as pd
 
 import contrasts
 from claims import CLAIM, OPEN, counts, one_machine, with_tests
+from figures import shapes
 from figures.frontier import points_of
 from figures.index import speeds as speeds_by_index
 from report import results as rs
 from series import ODD
 
+ROOT = Path(__file__).resolve().parents[1]
 COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
 PYTHONS = {f.__name__: f for f in (abs, all, any, len, list, max, min, range, set, sorted)}
@@ -426,26 +429,67 @@ def exact_over_cub(d: rs.Results) -> list[float]:
     return rows[rows["n"] >= 2**14]["speedup"].tolist()
 
 
-def compared_with_cub(d: rs.Results, least: int = 2**14, **where) -> list[float]:
-    """Speedups of exact sums over CUB's by `compare`, cold and in a graph."""
-    rows = d.rows("exact", base="cub/sum", **where)
-    return rows[(rows["n"] >= least) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
+def compared_with_cub(d: rs.Results) -> list[float]:
+    """Speedups of exact sums over CUB's by `compare`, cold and in a graph, of 2^14 and more elements."""
+    rows = d.rows("exact", base="cub/sum")
+    return rows[(rows["n"] >= 2**14) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
 
 
-def random_over_cub(d: rs.Results, *kinds: str, **where) -> list[float]:
+def random_over_cub(d: rs.Results, *kinds: str) -> list[float]:
     """Speedups over CUB of the exact sums of today's kernels, of 2^14 and more random elements of these types."""
-    rows = d.rows("magnitudes", program="5daa7851", variant="exact/sum", dataset="random", **where)
+    rows = d.rows("magnitudes", program="5daa7851", variant="exact/sum", dataset="random")
     return [v for kind in kinds for v in rows[(rows["element_type"] == kind) & (rows["n"] >= 2**14)]["ratio"]]
 
 
+def slower_than_cub(d: rs.Results) -> pd.DataFrame:
+    """The points at which exact sums are, of all kinds of data."""
+    rows = d.rows("exact", "exact/sum")
+    return rows[rows["speedup_ci_high"] < 1]
+
+
+def exact_over_tuned(d: rs.Results, n: int = 2**28) -> pd.Series:
+    """How many times as long as plain sums exact ones take, of random floats and doubles."""
+    key = ["element_type", "timing_mode"]
+    exact, tuned = (d.rows("exact", v, n=n, dataset="random", element_type=["f32", "f64"]).set_index(key)["time_median_s"]
+                    for v in ("exact/sum", "tuned/sum"))
+    return exact / tuned
+
+
+def with_bank_conflicts(_: rs.Results) -> set[str]:
+    """The variants that have some, as the simulated device counts them."""
+    counts = pd.read_csv(ROOT / "experiments" / "results" / "counts.csv.gz")
+    return set(counts[counts["counter"].str.endswith("conflicts") & (counts["simulated"] > 0)]["variant"])
+
+
+def beyond_random(d: rs.Results, variant: str) -> list[float]:
+    """How much longer sums of other data take than those of random data, in us."""
+    times = d.rows("exact", variant).pivot(index=["element_type", "timing_mode", "n"], columns="dataset", values="time_median_s")
+    return (1e6 * times.sub(times["random"], axis=0)).max().tolist()
+
+
 def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, most: int = 2**30,
-            program: str = "5daa7851", **where) -> pd.DataFrame:
+            program: str = "5daa7851") -> pd.DataFrame:
     """Exact sums of such data by `compare`: their speedups over CUB, times in us, and those over random data's."""
-    where = dict(program=program, variant="exact/sum", element_type=kind, timing_mode=mode) | where
-    rows = d.rows("magnitudes", **where)
+    rows = d.rows("magnitudes", program=program, variant="exact/sum", element_type=kind, timing_mode=mode)
     rows = rows[rows["n"].between(least, most)].set_index(["dataset", "n"])[["time_s", "ratio"]]
     times, random = 1e6 * rows["time_s"][data], 1e6 * rows["time_s"]["random"]
     return pd.DataFrame(dict(us=times, longer=times / random, beyond=times - random, speedup=rows["ratio"][data]))
+
+
+def ahead_of_ours(d: rs.Results, operation: str, *lines) -> pd.DataFrame:
+    """The fastest call at each shape of these rows, columns or segments where tuned's takes more than 5 % longer."""
+    table = rs.where_is(shapes.points_of(d), operation=operation, status="ok", **({"line": lines} if lines else {}))
+    table = table.assign(size=table["n"].map(shapes.size_of), at=table["line"].astype(str) + " " + table["n"].astype(str))
+    ours = table[table["variant"].str.startswith("tuned/")].set_index("at")["time_median_s"]
+    best = table.loc[table.groupby("at")["time_median_s"].idxmin()]
+    best = best.assign(ratio=best["at"].map(ours) / best["time_median_s"])
+    return best[best["ratio"] > 1.05]
+
+
+def at_most(ahead: pd.DataFrame, calls: str) -> tuple[float, float]:
+    """The largest of these sizes, as a power of two, and the largest ratio, if all are of such calls."""
+    own = ahead["variant"].str.match(calls).all()
+    return (ahead["size"].max(), ahead["ratio"].max()) if own else (np.nan, np.nan)
 
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
@@ -504,4 +548,5 @@ def fastest_kernels(d: rs.Results, n: int) -> str:
 WORDS = {name: f for name, f in globals().items()
          if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] in ("d", "_")}
 CONSTANTS = dict(H100=H100, SECOND=SECOND, BEST=BEST, PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=FROM_PYTHON,
-                 OTHERS=OTHERS, ends=ends, call_of=call_of, release_of=rs.release_of)
+                 OTHERS=OTHERS, ends=ends, call_of=call_of, at_most=at_most, DOCUMENTS=rs.DOCUMENTS,
+                 release_of=rs.release_of)

@@ -46,6 +46,8 @@ H200_SMS = 132
 ELEMENTS = 16
 N = 2**24
 DOCS = "kernels"  # beside the page
+# Where another page tells what a source's kernels do.
+TOLD = {"modern": "; [what each changes](modern.md)"}
 
 
 def described(source: str) -> dict[str, str]:
@@ -66,44 +68,43 @@ def pictures() -> dict[str, tuple[str, str, tuple[str, ...]]]:
 
 
 def gallery(results: rs.Results) -> str:
-    """A table for each source: the picture, and what is known of the kernel."""
+    """A table for each source: the picture, what the kernel teaches, its counts and its time."""
     from text.in_words import in_words, judged
 
     said, verdicts, counts, times = in_words(), judged(results), counts_by_variant(), times_by_variant(results)
     parts = []
     for source in SOURCES:
         words = described(source)
-        rows = [f"### {source}", "", f"[The source](../src/kernels/{source}.cu)", "", "| picture | kernel |", "|---|---|"]
+        rows = [f"### {source}", "", f"[Source](../src/kernels/{source}.cu){TOLD.get(source, '')}", "",
+                "| picture | kernel |", "|---|---|"]
         shown, told = set(), set()
         for name, (variant, launch, _) in pictures().items():
             if variant not in words:
                 continue
-            cells = [f"**`{variant}`**" + (f", {launch}" if launch else ""), words[variant]]
+            cells = [f"**`{variant}`**" + (f", {launch}" if launch else "")]
             if variant not in shown:
-                cells += [*claims_on(variant, verdicts, said, told), counts.get(variant, ""), times.get(variant, "")]
+                cells += ["" if source in TOLD else words[variant], *claims_on(variant, verdicts, said, told),
+                          "; ".join(filter(None, (counts.get(variant), times.get(variant))))]
             shown.add(variant)
             text = "<br>".join(cell.replace("|", r"\|") for cell in cells if cell)
-            rows.append(f"| ![{variant}: what is added to what]({DOCS}/{name}) | {text} |")
+            rows.append(f"| ![{variant}]({DOCS}/{name}) | {text} |")
         parts.append("\n".join(rows))
     return "\n\n".join(parts)
 
 
 def claims_on(variant: str, verdicts: dict, said: dict, told: set[str]) -> list[str]:
-    """The claims that it wins by, or else those that it loses by. Of one that was not told before the lesson, too, if
-    the verdict is still that."""
+    """The claims that it wins by, or else those that it loses by, each told once: its verdict and what a person says of
+    that, or else the claim itself."""
     def those(side: str) -> list[str]:
         return [claim for claim, (first, tests, _) in verdicts.items()
                 if any(str(row[side]).split(":")[0] == variant for row in [first, *(t for _, t in tests.iterrows())])]
 
     found = []
     for claim in (those("variant") or those("base"))[:2]:
-        if claim in told:
-            found.append(f"[{claim}](claims.md), above")
-            continue
+        link, (first, _, verdict) = f"[{claim}](claims.md)", verdicts[claim]
+        lesson = said[claim]["sentence"] if said[claim]["verdict"] == verdict else f"{first['statement']}."
+        found.append(link if claim in told else f"{link} *{verdict}*: {lesson}")
         told.add(claim)
-        first, _, verdict = verdicts[claim]
-        lesson = said[claim]["sentence"] if said[claim]["verdict"] == verdict else ""
-        found.append(f"[{claim}](claims.md), *{verdict}*: {first['statement']}. {lesson}".strip())
     return found
 
 
@@ -147,11 +148,10 @@ def counts_by_variant() -> dict[str, str]:
     rows, found = rows_in(COUNTS), {}
     for variant in {row["variant"] for row in rows}:
         c = {row["counter"]: int(row["simulated"]) for row in rows if row["variant"] == variant}
-        found[variant] = "; ".join((
-            f"{c['global load sectors'] / c['global load requests']:.3g} sectors a load, "
-            f"{100 * c['global load bytes'] / (32 * c['global load sectors']):.0f} % used",
-            f"{c['shared load conflicts'] + c['shared store conflicts']:,} bank conflicts",
-            f"{c['block barriers']:,} barriers", f"chain of {c['longest chain']:,}" if "longest chain" in c else "")).rstrip("; ")
+        found[variant] = ", ".join(filter(None, (
+            f"{c['global load sectors'] / c['global load requests']:.3g} sectors a load "
+            f"({100 * c['global load bytes'] / (32 * c['global load sectors']):.0f} % used)",
+            f"{c['block barriers']:,} barrier{'s' * (c['block barriers'] > 1)}", f"chain {c['longest chain']:,}" if "longest chain" in c else "")))
     return found
 
 
@@ -162,9 +162,9 @@ def times_by_variant(results: rs.Results) -> dict[str, str]:
         table = rs.where_is(results.experiment(experiment), n=N, status="ok", device="cuda", by_default=True)
         table = table[table["caller"] == ""] if "caller" in table else table
         for kind in ("i32", "f32"):
-            for mode, words in (("end_to_end", "end to end"), ("device", "on the device")):
+            for mode, words in (("end_to_end", " end to end"), ("device", "")):
                 for _, row in rs.where_is(table, element_type=kind, timing_mode=mode).iterrows():
-                    found[row["variant"]] = f"{microseconds(row['time_median_s'])} us {words}"
+                    found[row["variant"]] = f"{microseconds(row['time_median_s'])} us{words}"
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +30,7 @@ import gallery  # noqa: E402
 import query  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
-from text.tuned import lines as goals  # noqa: E402
+from text.tuned import demand  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # a picture says inside which files it was drawn from
@@ -58,6 +59,38 @@ def with_interval(value: float, low: float, high: float) -> str:
     """"0.572 [0.570, 0.574]", "408,924 [399,450, 417,473]"."""
     digits = 3 if value < 2 else 2 if value < 10 else 1 if value < 1000 else 0
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+
+
+def measured_on(*names: str):
+    """Makes the line that says on which card and by which commit these files of results were measured: "squares", or
+    "FOLDER/squares" of another folder."""
+
+    def made(results: rs.Results) -> str:
+        files: dict[str, list[str]] = {}
+        for name in names:
+            folder, _, stem = name.rpartition("/")
+            files.setdefault(places(results.other(folder) if folder else results, stem), []).append(f"`{stem}`")
+        told = [f"{', '.join(stems)} on {place}" if len(files) > 1 else f"on {place}" for place, stems in files.items()]
+        return textwrap.fill(f"Measured {'. '.join(told)}.", 120, break_long_words=False, break_on_hyphens=False)
+
+    return made
+
+
+def places(results: rs.Results, stem: str) -> str:
+    """Where and by what a file of that folder was measured: "NVIDIA H200 GPU-ff048f08, commit 05d99a09". One that
+    machine.json does not list is of the folder's card and build."""
+    commits: dict[str, dict[str, None]] = {}
+    machine = results.machine_of(f"{stem}.csv")
+    entries = [e for e in [*machine.get("runs", []), *machine.get("tools", [])]
+               if stem == e.get("experiment") or f"{stem}.csv" in e.get("sha256", {})]
+    if not entries and not results.file(f"{stem}.csv").exists():
+        raise SystemExit(f"summary.py: error: there is no {stem}.csv in {results.folder}")
+    for entry in entries or [dict(machine_id=machine.get("gpu.uuid"), git_revision=machine.get("build.git_revision"))]:
+        card = entry["machine_id"] or ""
+        of_gpu = f"{machine.gpu} {card[:12] or '(card not recorded)'}"
+        where = of_gpu if not card or card.startswith("GPU-") else card  # of a CPU its name
+        commits.setdefault(where, {})[(entry["git_revision"] or "")[:8] or "not recorded"] = None
+    return " and ".join(f"{where}, commit {' and '.join(of)}" for where, of in commits.items())
 
 
 def comparison(results: rs.Results) -> str:
@@ -134,8 +167,13 @@ def measured(tests: pd.DataFrame) -> str:
 
 
 def tuned(results: rs.Results) -> str:
-    """Of the goals of tuned that it does not meet: what was demanded, and what was measured."""
-    return markdown(["goal", "demanded", "measured"], [line[:-1] for line in goals(results) if line[-1] != "met"], "lll")
+    """Of the goals of tuned that it does not meet: what they are of, and what was demanded and measured where it misses."""
+    rows = []
+    for _, group in results.table("goals").groupby("goal", sort=False):
+        missed = [demand(row) for row in group[group["verdict"] == "missed"].to_dict("records")]
+        if missed:
+            rows.append(["; ".join(filter(None, group["what"])), *map("; ".join, zip(*missed))])
+    return markdown(["goal", "demanded", "measured"], rows, "lll")
 
 
 def trust(results: rs.Results) -> str:
@@ -176,33 +214,18 @@ def checks(results: rs.Results) -> dict[str, str]:
 
 def peers(results: rs.Results) -> str:
     """Sums that Python users call, f32: their kernels alone, and the call until its result is on the host."""
-    return times_of_peers(results, "us", [(TYPE, n) for n in (2**10, 2**16, *SIZES[1:])])
-
-
-def peers_by_type(results: rs.Results) -> str:
-    """The same of other types, 2^24 elements."""
-    return times_of_peers(results, "2^24, us", [(kind, 2**24) for kind in ("i8", "f16", "f64")])
-
-
-def times_of_peers(results: rs.Results, corner: str, columns: list[tuple[str, int]]) -> str:
     table = results.experiment("peers")
-    table = table[(table["status"] == "ok") & (table["cache_state"] == "cold_dirty")]
-    times = table.set_index(["variant", "timing_mode", "element_type", "n"])["time_median_s"]
-    ways = ("replay", "end_to_end")
+    table = rs.where_is(table, status="ok", cache_state="cold_dirty", element_type=TYPE)
+    times = table.set_index(["variant", "timing_mode", "n"])["time_median_s"]
+    ways, sizes, from_cpp = {"replay": "kernels", "end_to_end": "call"}, (2**10, 2**16, *SIZES[1:]), ("tuned/sum", "cub/sum")
 
     def cell(*key) -> str:
         return microseconds(times[key]) if key in times.index else "—"
 
-    def of_f32(variant: str) -> float:
-        return times[variant, "end_to_end", TYPE, 2**16]
-
-    names = sorted(set(table["variant"]), key=lambda v: (v not in ("tuned/sum", "cub/sum"), of_f32(v)))
-    words = [(power(n) if len({n for _, n in columns}) > 1 else kind) for kind, n in columns]
-    return markdown([corner, *(f"kernels, {w}" if i == 0 else w for i, w in enumerate(words)),
-                     *(f"call, {w}" if i == 0 else w for i, w in enumerate(words))],
-                    [[f"`{v}`" + (" from C++" if v in ("cub/sum", "tuned/sum") else ""),
-                      *(cell(v, way, kind, n) for way in ways for kind, n in columns)] for v in names],
-                    "l" + 2 * len(columns) * "r")
+    names = sorted(set(table["variant"]), key=lambda v: (v not in from_cpp, times[v, "end_to_end", 2**16]))
+    return markdown(["us", *(f"{what}, {power(n)}" if n == sizes[0] else power(n) for what in ways.values() for n in sizes)],
+                    [[f"`{v}`" + (" from C++" if v in from_cpp else ""), *(cell(v, way, n) for way in ways for n in sizes)]
+                     for v in names], "l" + 2 * len(sizes) * "r")
 
 
 def in_ulps(value: float | None) -> str:
@@ -217,13 +240,16 @@ OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f
           "xsum/sum": "xsum", "exact/cpu": "`exact/cpu`"}
 
 
+LIKE_OTHERS = {"cub@ run_to_run", "cub@ not_guaranteed", "multiblock/last-block-warp"}  # as cub/sum, levels/naive, plain
+
+
 def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
     """Error against time of sums of f32."""
     points = frontier.points_of(results.experiment("frontier"))
     small, large = sorted(points["n"].unique())
-    times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random"), "of spread data": (large, "spread")}
-    return errors(points[points["element_type"] == kind], [kind], {c: names[0] for c, names in frontier.CALLS.items()}, times,
-                  "time_median_s", microseconds)
+    times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random")}
+    calls = {call: names[0] for call, names in frontier.CALLS.items() if call not in LIKE_OTHERS}
+    return errors(points[points["element_type"] == kind], [kind], calls, times, "time_median_s", microseconds)
 
 
 def errors_of_doubles(results: rs.Results) -> str:
@@ -266,18 +292,24 @@ def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], colum
                      for kind in frontier.TYPES if (call, kind) in measured], "l" * len(corner) + 6 * "r")
 
 
-def magnitudes(results: rs.Results) -> str:
-    """How long exact sums of other data than random take, cold and in a graph, beside CUB's of random data."""
-    table = results.table("magnitudes")
-    table = table[(table["program"] == table["program"].iloc[0]) & (table["variant"] == "exact/sum")]
-    table = table.set_index(["dataset", "timing_mode", "element_type", "n"])
-    ways, sizes = {"device": "cold", "graph": "in a graph"}, (2**16, 2**20, 2**24)
-    columns = [(mode, kind, n) for mode in ways for kind in ("f32", "f64") for n in sizes]
-    head = [(f"{ways[mode]}, {kind}, " if n == sizes[0] else "") + power(n) for mode, kind, n in columns]
-    shown = {"CUB, `random`": ("base_time_s", "random")} | {
-        f"`{data}`": ("time_s", data) for data in ("random", "scaled:2^-66", "scaled:2^90", "spread", "giants")}
-    return markdown(["us", *head], [[name, *(microseconds(table[time][(data, *at)]) for at in columns)]
-                                    for name, (time, data) in shown.items()], "l" + len(columns) * "r")
+def data_of_exact(results: rs.Results) -> str:
+    """On each kind of data the least speedup of exact sums over CUB's of the same data, and at which size that is."""
+    table = results.experiment("exact")
+    table = rs.where_is(table, variant="exact/sum", status="ok")
+    least = table.loc[table.groupby(["dataset", "element_type", "timing_mode"])["speedup"].idxmin()]
+    least = least.set_index(["dataset", "element_type", "timing_mode"])
+    ways, kinds = {"device": "cold", "graph": "in a graph"}, ("f32", "f64")
+    columns = [(kind, mode) for kind in kinds for mode in ways]
+
+    def cell(*key: str) -> str:
+        return f"{least['speedup'][key]:.2f} ({power(least['n'][key])})" if key in least.index else "—"
+
+    return markdown(["least speedup", *(f"{kind}, {ways[mode]}" for kind, mode in columns)],
+                    [[f"`{data}`", *(cell(data, *column) for column in columns)] for data in dict.fromkeys(table["dataset"])],
+                    "l" + len(columns) * "r")
+
+
+LENGTHS = (2, 32, 1000, 2**12, 2**18, 2**26)  # of rows and columns; the map has all
 
 
 def shapes_to_call(results: rs.Results) -> str:
@@ -289,7 +321,8 @@ def shapes_to_call(results: rs.Results) -> str:
     table = table[table["n"].map(shapes.size_of) == largest]
     rows = []
     for operation, (what, _) in shapes.SECTIONS.items():
-        for line, calls in table[table["operation"] == operation].groupby("line"):
+        lines = table[table["operation"] == operation]
+        for line, calls in lines[lines["line"].map(lambda line: isinstance(line, str) or line in LENGTHS)].groupby("line"):
             best = rs.fastest(calls)
             libraries = calls[~calls["variant"].str.match("(modern|tuned)/")]
             name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
@@ -309,13 +342,26 @@ def length(n: int) -> str:
 
 
 # Page, the table's name, and what makes it.
-TABLES = (("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
+TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unrolling", "levels", "multiblock",
+                                                     "cpu-intel-xeon/vector_add", "as-printed", "copies")),
+          ("docs/comparing.md", "measured", measured_on("compare-example")),
+          ("docs/measuring.md", "measured", measured_on("comparison", "limits", "modern")),
+          ("docs/results.md", "measured", measured_on("comparison", "index", "nvidia-h100-80gb-hbm3/comparison")),
+          ("docs/peers.md", "measured", measured_on("peers", "nvidia-h100-peers/ctypes-agreement")),
+          ("docs/releases.md", "measured", measured_on("releases")),
+          ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
-          ("docs/peers.md", "peers-by-type", peers_by_type), ("docs/exact.md", "magnitudes", magnitudes),
+          ("docs/exact.md", "data", data_of_exact),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
           ("docs/rows.md", "shapes", shapes_to_call),
           ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
-          ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu))
+          ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu),
+          ("docs/tuned.md", "measured", measured_on("tuned", "to-host", "raw-workspace", "exact")),
+          ("docs/exact.md", "measured", measured_on("exact", "frontier")),
+          ("docs/which_sum.md", "measured", measured_on("frontier", "frontier-python")),
+          ("docs/rows.md", "measured", measured_on("shapes")), ("docs/modern.md", "measured", measured_on("modern")),
+          ("docs/hopper.md", "measured", measured_on("tuned", "probes")),
+          ("docs/kernels.md", "measured", measured_on("comparison", "modern")))
 
 
 def with_table(page: str, name: str, text: str, where: str = "README.md") -> str:

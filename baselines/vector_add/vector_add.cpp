@@ -147,7 +147,7 @@ int run(const std::vector<std::string>& arguments) {
       all.emplace_back(Problem{Operation::sum, type, n});
   }
   if (const auto csv = std::filesystem::path(arguments[0]) / "vector_add.csv"; std::filesystem::exists(csv))
-    throw UsageError(csv.string() + " is there already; remove it to measure anew");
+    throw UsageError(csv.string() + " already exists; remove it to measure again");
   const Machine machine = describe_machine(*open_backend(DeviceKind::cpu));
   const RunRecord record{
       .run_id = new_run_id(), .experiment = "vector_add", .started_utc = utc_now(), .arguments = arguments};

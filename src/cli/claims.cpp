@@ -36,7 +36,7 @@ class Verdicts {
     const auto text = content_of(path_);
     if (!text && !std::filesystem::exists(folder / "machine.json"))
       throw UsageError(folder.string() +
-                       " holds no results: name a results folder, as experiments/results/nvidia-h200");
+                       " holds no results: name a results folder, such as experiments/results/nvidia-h200");
     if (!text) throw UsageError("there is no " + path_.string() + ": " + remedy + ", to judge the claims");
     CsvText csv = parse_csv(*text);
     const std::string again = remedy + " again";
@@ -56,7 +56,7 @@ class Verdicts {
       const std::string& verdict = field(records_[i], "verdict");
       const auto& words = claim_verdicts();
       if (std::find(words.begin(), words.end(), verdict) == words.end())
-        throw UsageError(where + ": there is no verdict '" + verdict + "': " + again);
+        throw UsageError(where + ": unknown verdict '" + verdict + "': " + again);
       for (const char* column : {"n", "ratio", "ci_low", "ci_high"}) require_number(records_[i], column, where, again);
     }
   }
@@ -131,7 +131,7 @@ std::string known_claim(const Verdicts& v, const std::string& word) {
     if (const std::string& claim = v.field(r, "claim");
         std::equal(claim.begin(), claim.end(), word.begin(), word.end(), alike))
       return claim;
-  throw UsageError("there is no claim '" + word + "'; without a claim's name all are listed");
+  throw UsageError("unknown claim '" + word + "'; leave it out to list all claims");
 }
 
 /// One claim: what it says, and every row behind its verdict, with the reason.
@@ -144,7 +144,7 @@ void print_claim(const Verdicts& v, const std::string& claim) {
     const bool beside = v.has(r, "role", "beside"), step = v.has(r, "role", "step") || beside;
     const std::string n = size_of(v, r), found = ratio_of(v, r), pad = step ? "    " : "  ";
     const std::size_t hang = pad.size() + 2;
-    say(fmt::format("{}{}{}{}{}: {}", pad, beside ? "beside, deciding nothing: " : "",
+    say(fmt::format("{}{}{}{}{}: {}", pad, beside ? "for information only: " : "",
                     verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n,
                     found.empty() ? "" : ", " + found, v.field(r, "reason")),
         hang);
@@ -174,7 +174,8 @@ Command add_claims(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("claims", "Print the documents' claims and a results folder's verdicts");
   sub->add_option("folder", options->folder,
                   "The results folder (default: the one in out/results); summarize writes its verdicts.csv");
-  sub->add_option("claims", options->claims, "Claims to explain, as S1 U0: each test, its threshold and the reason")
+  sub->add_option("claims", options->claims,
+                  "Claims to explain, such as S1 U0: each test, its threshold and the reason")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return {sub, [options] { return run(*options); }, true};
 }

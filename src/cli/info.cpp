@@ -169,7 +169,7 @@ std::vector<std::string> declines(const Variant& v) {
 
 int variant_info(const InfoOptions& options) {
   if (!options.selection.device.empty() || !options.selection.gpu.empty())
-    throw UsageError("a variant is described without a device: leave out --device and --gpu, or the variant");
+    throw UsageError("info takes a variant or a device, not both: leave out the variant, or --device and --gpu");
   const Variant& v = find_variant(options.variant);
   if (options.json) {
     fmt::print("{}\n", describe(v).dump(2));
@@ -193,7 +193,7 @@ int variant_info(const InfoOptions& options) {
   line("result", results[static_cast<int>(v.result)]);
   static constexpr const char* repeats[] = {"may differ in the last bits from call to call",
                                             "the same bits for one launch shape and n", "the same bits for one n"};
-  line("ways of timing", ways_without(v));
+  line("timing modes", ways_without(v));
   line("repeated calls", repeats[static_cast<int>(v.determinism)]);
   if (v.consumes_input) line("input", "is overwritten; the harness restores it before each call");
   if (v.reads_clock) line("clock", "the kernel reads the SM's clock itself");

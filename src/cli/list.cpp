@@ -118,7 +118,7 @@ std::vector<const Variant*> matching(const SelectionOptions& options) {
       }))
     throw UsageError(
         "this program was built without CUDA, so nothing in it runs on device cuda; --device sim lists its kernels");
-  throw UsageError("no variant has all of that; ask for fewer of --variants, --device, --types and --operations");
+  throw UsageError("no variant matches all of --variants, --device, --types and --operations; leave one out");
 }
 
 void print_variants(const std::vector<const Variant*>& selected, const ListOptions& options) {
@@ -162,7 +162,7 @@ void print_variants(const std::vector<const Variant*>& selected, const ListOptio
       table.add({group + "/...", names(devices_of(*v)), fmt::format("{} combinations, --all lists them", alike)});
   }
   table.print();
-  say(fmt::format("\n{}; 'reductio info VARIANT' tells all about one", counted(selected.size(), "variant")));
+  say(fmt::format("\n{}; 'reductio info VARIANT' describes one", counted(selected.size(), "variant")));
   if (selected.size() < variants().size() || options.all) return;
   // A newcomer's first two, which need no GPU.
   for (const char* const step : {has_sim() ? "verify --variants '^twopass/' --tier quick --device sim"
@@ -201,15 +201,15 @@ Command add_list(CLI::App& app) {
   options->selection.add_types(*sub);
   sub->add_option("--device", options->selection.device, "Only variants that run on this device: cuda, sim or cpu")
       ->type_name("DEVICE");
-  sub->add_flag("--all", options->all, "Every variant, also the combinations that are one line otherwise (ablation)");
-  auto* json = sub->add_flag("--json", options->json, "All details as JSON");
-  sub->add_flag("--csv", options->csv, "The table as CSV")->excludes(json);
+  sub->add_flag("--all", options->all, "Every variant, with a line for each combination of ablation/");
+  auto* json = sub->add_flag("--json", options->json, "Print all details as JSON");
+  sub->add_flag("--csv", options->csv, "Print the table as CSV")->excludes(json);
   return {sub,
           [options, sub] {
             if (names_plugin(options->what)) options->selection.variants = std::exchange(options->what, "variants");
             load_plugins(options->selection);
             if (options->what != "variants" && options->what != "experiments")
-              throw UsageError("nothing to list by the name '" + options->what + "'; known: variants, experiments");
+              throw UsageError("cannot list '" + options->what + "'; known: variants, experiments");
             if (options->what == "experiments") {
               for (const char* of_variants :
                    {"--variants", "--plugin", "--nvcc-flags", "--types", "--operations", "--device", "--all"})

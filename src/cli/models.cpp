@@ -88,7 +88,7 @@ int run(const ModelsOptions& options) {
     if (const auto compressed = found.folder / "models.csv.gz"; std::filesystem::exists(compressed)) path = compressed;
     note = note_of_left_out(found);
     if (!note.empty() && std::filesystem::exists(path))
-      throw UsageError(path.string() + " stays as it is: it may hold fits that cannot be made again (" + note +
+      throw UsageError(path.string() + " is not overwritten: it may hold fits that cannot be made again (" + note +
                        "); remove it to fit the rest");
     check_destination(path, folder_advice);
   };
@@ -141,7 +141,7 @@ Command add_models(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("models", "Fit latency + bytes / bandwidth to a results folder's times");
   sub->add_option(
       "folder", options->folder,
-      "The results folder (default: the one in out/results); gets models.csv, or models.csv.gz where it is there");
+      "The results folder (default: the one in out/results), to which models.csv or models.csv.gz is written");
   add_confidence(*sub, [options](double share) { options->confidence = share; });
   sub->add_flag("--csv", options->csv, "Print the table as it is written to models.csv");
   sub->add_flag("--all", options->all, "Print all models, however many");

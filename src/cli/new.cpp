@@ -169,13 +169,14 @@ constexpr std::size_t longest_id = 64;
 std::string make_id(const std::string& name) {
   const std::string id = name.find('/') == std::string::npos ? "mine/" + name : name;
   if (id.size() > longest_id)
-    throw UsageError(fmt::format("a name of {} characters is too long; give at most {}, as mine/first-idea",
+    throw UsageError(fmt::format("a name of {} characters is too long; give at most {}, such as mine/first-idea",
                                  name.size(), longest_id));
   const auto slash = id.find('/');
   for (const std::string& part : {id.substr(0, slash), id.substr(slash + 1)})
     if (part.empty() || part.starts_with('-') || part.ends_with('-') ||
         part.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
-      throw UsageError("'" + name + "' is no id: give a group and a name of a-z, 0-9 and -, as mine/first-idea");
+      throw UsageError("'" + name +
+                       "' is not an id: give a group and a name of a-z, 0-9 and -, such as mine/first-idea");
   return id;
 }
 
@@ -191,13 +192,13 @@ std::string underscored(std::string id) {
 void check_is_free(const std::string& id) {
   const std::string group = id.substr(0, id.find('/') + 1);
   const auto refuse = [&] {
-    throw UsageError("'" + group + "' is the group of a document or library; choose another, as mine/" +
+    throw UsageError("'" + group + "' is the group of a document or library; choose another, such as mine/" +
                      id.substr(group.size()));
   };
   for (const char* of_cuda : cuda_groups)
     if (group == of_cuda) refuse();
   for (const Variant& v : variants())
-    if (v.id == id) throw UsageError("there is a variant '" + id + "' already; choose another name");
+    if (v.id == id) throw UsageError("variant '" + id + "' already exists; choose another name");
   for (const Variant& v : variants())
     for (const std::string& file : v.file)
       if (group != "mine/" && v.id.starts_with(group) && !file.empty() &&
@@ -245,7 +246,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 }
 
 void write(const fs::path& file, const std::string& text) {
-  if (fs::exists(file)) throw UsageError("'" + file.string() + "' exists already; choose another name");
+  if (fs::exists(file)) throw UsageError("'" + file.string() + "' already exists; choose another name");
   std::ofstream out(file);
   out << text;
   out.close();
@@ -268,8 +269,9 @@ int write_plugin(const std::string& id) {
 int run(const NewOptions& options) {
   const auto kernel = kernels.find(options.from);
   if (kernel == kernels.end())
-    throw UsageError("--from is atomic, two-launch or last-block, not '" + options.from + "'");
-  if (options.name.empty()) throw UsageError("name the new variant, as mine/first-idea; see 'reductio new --help'");
+    throw UsageError("--from takes atomic, two-launch or last-block, not '" + options.from + "'");
+  if (options.name.empty())
+    throw UsageError("name the new variant, such as mine/first-idea; see 'reductio new --help'");
   const std::string id = make_id(options.name);
   check_is_free(id);
   const fs::path project = find_project(options.source);
@@ -300,15 +302,15 @@ int run(const NewOptions& options) {
 
 Command add_new(CLI::App& app) {
   auto options = std::make_shared<NewOptions>();
-  CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
+  CLI::App* sub = app.add_subcommand("new", "Write a file with a new variant that works, for you to change");
   sub->add_option("name", options->name,
-                  "Its id, as mine/first-idea: a group and a name of a-z, 0-9 and -; a name alone goes to mine/");
+                  "Its id, such as mine/first-idea: a group and a name of a-z, 0-9 and -; a name alone goes to mine/");
   CLI::Option* from = sub->add_option("--from", options->from,
-                                      "How its blocks' sums become one: atomic, two-launch, last-block")
+                                      "How the blocks' sums are combined: atomic, two-launch, last-block")
                           ->type_name("KERNEL")
                           ->capture_default_str();
   sub->add_option("--source", options->source,
-                  "The project's source folder (default: the current one or one above; else a plug-in is written)")
+                  "The project's source folder (default: the current one or a parent). Elsewhere new writes a plug-in")
       ->type_name("DIR");
   return {sub, [options, from] {
             options->chose_from = from->count() > 0;

@@ -10,18 +10,18 @@
 namespace reductio::cli {
 
 void SelectionOptions::add_variants(CLI::App& app) {
-  app.add_option("--variants", variants, "Only variants whose id matches this regular expression, or a part of it does")
+  app.add_option("--variants", variants, "Only variants whose id contains a match of this regular expression")
       ->type_name("REGEX");
 }
 
 void SelectionOptions::add_plugins(CLI::App& app) {
   app.add_option("--plugin", plugins,
-                 "Also the variants of this file, a shared library, a .cu, .cpp or .c to compile, or with "
-                 "python -m reductio a .py: docs/plugins.md. Loading it runs its code")
+                 "Add the variants of this file: a shared library, a .cu, .cpp or .c to compile, or with "
+                 "python -m reductio a .py (docs/plugins.md). Loading runs its code")
       ->type_name("FILE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);  // a variant may follow
-  app.add_option("--nvcc-flags", nvcc_flags, "More flags of nvcc for a .cu: --nvcc-flags='-DBLOCK=512 -Iinclude'")
+  app.add_option("--nvcc-flags", nvcc_flags, "More flags for nvcc: --nvcc-flags='-DBLOCK=512 -Iinclude'")
       ->type_name("FLAGS");
 }
 
@@ -40,8 +40,8 @@ void SelectionOptions::add_sizes(CLI::App& app) {
 
 void SelectionOptions::add_shapes(CLI::App& app) {
   app.add_option("--shapes", shapes,
-                 "Rows and columns, for row_sums and column_sums: 2^16x2^10, with a pitch 1000x24/32, and * for what "
-                 "makes up --sizes: 1000x* (default: *x*)")
+                 "Rows x columns, for row_sums and column_sums: 2^16x2^10; with a pitch 1000x24/32; * follows "
+                 "from --sizes: 1000x* (default: *x*)")
       ->type_name("LIST");
   app.add_option("--segments", segments,
                  "Lengths of segments, for segment_sums: uniform:32 (each), powerlaw:2.1, one-giant, empty-many")
@@ -89,7 +89,7 @@ void add_confidence(CLI::App& app, std::function<void(double)> take) {
          [take = std::move(take)](const std::string& text) {
            const auto share = parse_share(text);
            if (!share || !(*share > 0 && *share < 1))
-             throw UsageError("--confidence takes a share between 0 and 1, as 95% or 0.95, not '" + text + "'");
+             throw UsageError("--confidence takes a share between 0 and 1, such as 95% or 0.95, not '" + text + "'");
            take(*share);
          },
          "Confidence of the intervals: 95% (the default) or 0.95")
@@ -97,23 +97,23 @@ void add_confidence(CLI::App& app, std::function<void(double)> take) {
 }
 
 void add_sampling(CLI::App& app, RunOptions& options) {
-  app.add_option("--min-samples", options.min_samples, "Fewest samples of each point")->type_name("N");
-  app.add_option("--max-samples", options.max_samples, "Most samples of each point")->type_name("N");
+  app.add_option("--min-samples", options.min_samples, "Least number of samples per point")->type_name("N");
+  app.add_option("--max-samples", options.max_samples, "Greatest number of samples per point")->type_name("N");
   app.add_option("--contexts", options.contexts,
-                 "Spread each point's samples over N fresh contexts (on a CPU: fresh processes), at least one sample "
-                 "in each, whatever --timeout says. More give narrower intervals where contexts differ")
+                 "Spread each point's samples over N fresh contexts (on a CPU: processes), with at least one "
+                 "sample in each despite --timeout. More contexts give narrower intervals")
       ->type_name("N");
   app.add_option_function<std::string>(
          "--allocations",  // its name until schema version 3
          [&options](const std::string& text) {
-           if (options.contexts) throw UsageError("--allocations is an earlier name of --contexts; give one of them");
+           if (options.contexts) throw UsageError("--allocations is the old name of --contexts; give only one");
            options.contexts =
                static_cast<int>(parse_whole("--contexts", text, "a whole number", std::numeric_limits<int>::max()));
          })
       ->group("");
   app.add_option("--timeout", options.time_budget_s,
-                 "Seconds of sampling for each point, not for all: ten points take ten times S, and what surrounds "
-                 "samples. Once S is spent, a point with --min-samples gets no more")
+                 "Seconds of sampling per point, so ten points take ten times S and some overhead. A point with "
+                 "--min-samples gets no more samples after S")
       ->type_name("S");
   add_confidence(app, [&options](double share) { options.confidence = share; });
 }

@@ -77,7 +77,7 @@ struct Chart {
 };
 
 /// The newest day's first; of a day's, charts of several variants, then the newest experiment's; of one experiment's,
-/// device time before other ways of timing, then by rows.
+/// device time before other timing modes, then by rows.
 std::vector<Chart> charts_of(const StoredResults& results) {
   std::map<std::string, Chart> of;
   std::map<std::string, std::string> newest;
@@ -177,7 +177,7 @@ void print_bars(const Chart& chart) {
     const auto bar = static_cast<std::size_t>(std::lround(rate / most_rate * static_cast<double>(room)));
     fmt::print("{:<{}} {:>7} {}\n", text, widest, show_rate(rate), std::string(std::max<std::size_t>(bar, 1), '#'));
   }
-  if (left_out) print_wrapped(counted(left_out, "row") + " left out, all slower; choose by --variants");
+  if (left_out) print_wrapped(counted(left_out, "row") + " left out, all slower; choose with --variants");
 }
 
 /// The drawing area: a character for each cell, from the upper left.
@@ -297,8 +297,8 @@ void print_lines(const Chart& chart) {
                show_rate(lines[i].last()), show_size(lines[i].at.rbegin()->first));
   if (!reading.empty())
     fmt::print("  =  {:<{}} {:>7} GB/s\n", "only reading the input", widest, show_rate(reading.rbegin()->second));
-  print_wrapped("Where letters meet, the first is shown. Of several settings the fastest is drawn.");
-  if (left_out) print_wrapped(counted(left_out, "variant") + " left out; choose by --variants");
+  print_wrapped("Where letters overlap, the first is shown. Of several settings the fastest is drawn.");
+  if (left_out) print_wrapped(counted(left_out, "variant") + " left out; choose with --variants");
 }
 
 /// Before the work: whether a figure can be written there.
@@ -347,7 +347,7 @@ int run(const PlotOptions& options) {
   chart.sizes.size() == 1 ? print_bars(chart) : print_lines(chart);
   if (const std::string note = busy_note(chart); !note.empty()) print_wrapped(note);
   if (charts.size() > 1) {
-    fmt::print("\nOther charts, by --chart K:\n");
+    fmt::print("\nOther charts (--chart K):\n");
     std::size_t told = 0;
     for (std::size_t i = 0; i < charts.size() && told < most_charts_told; ++i)
       if (&charts[i] != &chart) {
@@ -358,7 +358,7 @@ int run(const PlotOptions& options) {
       }
     if (charts.size() - 1 > told)
       print_wrapped(
-          fmt::format("... and {} more; choose by --experiment, --types and --operations", charts.size() - 1 - told));
+          fmt::format("... and {} more; choose with --experiment, --types and --operations", charts.size() - 1 - told));
   }
   return exit_ok;
 }
@@ -371,9 +371,9 @@ Command add_plot(CLI::App& app) {
   sub->add_option("folder", options->folder, "The results folder (default: the one in out/results)");
   sub->add_option("--out", options->out, "Write a figure, .png, .pdf or .svg, instead of printing (needs matplotlib)")
       ->type_name("FILE");
-  sub->add_option("--chart", options->chart, "Which of the charts that the folder holds (default: 1, the newest)")
+  sub->add_option("--chart", options->chart, "Which of the folder's charts (default: 1, the newest)")
       ->type_name("K");
-  add_words(*sub, "--experiment", options->experiments, "Only rows of these experiments, as comparison,tuned");
+  add_words(*sub, "--experiment", options->experiments, "Only rows of these experiments, such as comparison,tuned");
   options->selection.add_variants(*sub);
   options->selection.add_types(*sub);
   options->selection.add_sizes(*sub);

@@ -35,7 +35,7 @@ bool is_python(const std::string& file) { return file.ends_with(".py"); }
 /// Registers what the file adds, once.
 std::vector<const Variant*> run_python(const std::string& file) {
   if (!load_python)
-    throw UsageError("'" + file + "' is Python, which 'python -m reductio' runs: docs/python.md");
+    throw UsageError("'" + file + "' is a Python file; use 'python -m reductio' (docs/python.md)");
   static std::map<std::string, std::vector<const Variant*>> loaded;
   auto& of_file = loaded[std::filesystem::canonical(file).string()];
   if (!of_file.empty()) return of_file;
@@ -44,7 +44,7 @@ std::vector<const Variant*> run_python(const std::string& file) {
   if (const char* const why = load_python(file.c_str())) throw UsageError("plug-in '" + file + "' " + why);
   for (const Variant& v : variants())
     if (!before.contains(&v)) of_file.push_back(&v);
-  if (of_file.empty()) throw UsageError("plug-in '" + file + "' adds no variant by @reductio.variant");
+  if (of_file.empty()) throw UsageError("plug-in '" + file + "' declares no variant with @reductio.variant");
   return of_file;
 }
 
@@ -76,7 +76,7 @@ std::vector<const Variant*> load(const std::string& file, const SelectionOptions
 /// Where nothing takes settings behind a file.
 std::vector<const Variant*> load_alone(const std::string& word, const SelectionOptions& options) {
   if (!parts_of(word).settings.empty())
-    throw UsageError("'" + word + "': only compare takes settings behind a file; leave them out, or give --set");
+    throw UsageError("'" + word + "': only compare takes settings after a file; leave them out, or use --set");
   return load(word, options);
 }
 

@@ -44,7 +44,7 @@ int run(const ProbeOptions& options, const std::vector<std::string>& command_lin
   const DeviceKind device = selection.device.value_or(DeviceKind::cuda);
   if (device != DeviceKind::cuda)
     throw UsageError(
-        fmt::format("device {} has no SMs with clocks of their own; probe a GPU (--device cuda)", name(device)));
+        fmt::format("device {} has no SM clocks; probe a GPU (--device cuda)", name(device)));
   const auto backend = open_backend(DeviceKind::cuda, options.selection.gpu);
   const Machine machine = describe_machine(*backend);
   const auto path = std::filesystem::path(options.out) / machine.name / "probes.csv";

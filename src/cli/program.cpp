@@ -117,7 +117,7 @@ void reject_leftovers(const CLI::App& app, const std::string& help) {
     const char* option = names_plugin(word) ? "--plugin" : "--variants";
     const bool takes = app.get_option_no_throw(option) != nullptr;
     throw UsageError("unexpected argument '" + word + "'; " +
-                     (takes ? std::string("choose by ") + option + " " + quoted(word) : "see '" + help + "'"));
+                     (takes ? std::string("choose with ") + option + " " + quoted(word) : "see '" + help + "'"));
   }
   reject_subcommand(app, word);
 }
@@ -147,7 +147,7 @@ std::vector<std::string> with_help_as_option(const CLI::App& app, int argc, char
                                text.substr(equals + 3)));
 }
 
-std::string empty_value(const std::string& option) { return option + " has an empty value; name one, or leave it out"; }
+std::string empty_value(const std::string& option) { return option + " is empty; give it a value, or leave it out"; }
 
 /// An empty value is a script's variable that was not set, and no wish for everything.
 void reject_empty_values(const CLI::App& app) {
@@ -245,7 +245,7 @@ int run_command(int argc, char** argv) {
                "reductio");
   app.formatter(std::make_shared<Help>());
   app.footer(
-      "Exit codes: 0 fine, 1 wrong usage or an error, 2 a wrong result, 77 no GPU where one was demanded; with compare "
+      "Exit codes: 0 success, 1 wrong usage or another error, 2 a wrong result, 77 no GPU; with compare "
       "--fail-if-slower 3 slower, 4 undecided.\n"
       "Examples:\n"
       "  reductio list\n"

@@ -43,7 +43,7 @@ int run(const RecordOptions& options, const std::vector<std::string>& command_li
 
 Command add_record(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<RecordOptions>();
-  CLI::App* sub = app.add_subcommand("record", "Note in machine.json which run other programs' tables come from");
+  CLI::App* sub = app.add_subcommand("record", "Record in machine.json which run other programs' tables come from");
   sub->add_option("files", options->files, "The tables, .csv files in a machine's results folder")
       ->type_name("FILE...")
       ->required();

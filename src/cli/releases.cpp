@@ -51,7 +51,7 @@ int print_known(const ReleasesOptions& options) {
   if (std::find(capabilities.begin(), capabilities.end(), options.architecture) == capabilities.end()) {
     std::vector<std::string> known;
     for (const int c : capabilities) known.push_back(std::to_string(c));
-    throw UsageError(fmt::format("--architecture: the machine code is known of {}, not of {}", join(known, ", "),
+    throw UsageError(fmt::format("--architecture: the machine code is known for {}, not for {}", join(known, ", "),
                                  options.architecture));
   }
   std::vector<std::string> header{"CUB", "CUDA"};
@@ -151,7 +151,7 @@ int print_verdicts(const ReleasesOptions& options) {
       control(table.on_device, "on the device") +
       (table.end_to_end.pairs ? ", " + control(table.end_to_end, "end to end") : "") + ".");
   say(fmt::format(
-      "All {} intervals hold at once with {:g} % confidence; an effect counts from {} on. One nvcc compiled "
+      "All {} intervals hold at once with {:g} % confidence; the smallest effect that counts is {}. One nvcc compiled "
       "all releases, not the one each shipped with.",
       table.intervals, 100 * options.confidence, options.effect));
   if (not_written.empty()) say(fmt::format("\n{} pairs in {}", table.records.size() - 1, path.string()));
@@ -162,12 +162,14 @@ int print_verdicts(const ReleasesOptions& options) {
 
 Command add_releases(CLI::App& app) {
   auto options = std::make_shared<ReleasesOptions>();
-  CLI::App* sub = app.add_subcommand("releases", "Show releases of CUB: their machine code, and verdicts on a folder");
+  CLI::App* sub =
+      app.add_subcommand("releases", "Compare releases of CUB: their machine code, and a results folder's verdicts");
   sub->add_option("folder", options->folder,
                   "A results folder with experiment history: judge each release against the one before and the newest, "
                   "and write releases.csv.gz there")
       ->type_name("FOLDER");
-  sub->add_option("--architecture", options->architecture, "Whose machine code: 80, 90 or 120 (default: 90)")
+  sub->add_option("--architecture", options->architecture,
+                  "Architecture of the machine code: 80, 90 or 120 (default: 90)")
       ->type_name("SM");
   add_confidence(*sub, [options](double share) { options->confidence = share; });
   sub->add_option("--effect", options->effect, "The smallest change that matters (default: 1%)")->type_name("SHARE");

@@ -161,7 +161,8 @@ Command add_report(CLI::App& app) {
       ->type_name("DIR")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--out", options->out, "The page (default: report.html)")->type_name("FILE");
-  sub->add_option("--samples", options->samples, "Samples in the page: means, of each context (default), all or none")
+  sub->add_option("--samples", options->samples,
+                  "Samples in the page: means (of each context; the default), all or none")
       ->type_name("WHICH");
   return {sub, [options] { return run(*options); }};
 }

@@ -61,7 +61,7 @@ class Observer final : public RunObserver {
     if (options_.run.profile) return;
     for (const auto& text : warnings_) warn(text);
     if (tells() && !options_.quiet && already_done)
-      fmt::print("resuming {}: {} of {} points are there already\n", csv.string(), already_done, points);
+      fmt::print("resuming {}: {} of {} points are already there\n", csv.string(), already_done, points);
   }
 
   void progress(std::size_t done, std::size_t points, double, double remaining_s, const std::string& what) override {
@@ -104,7 +104,7 @@ class Observer final : public RunObserver {
     for (const Status status : without_time)
       if (report.count(status))
         fmt::print(", {}", ink(ink_of(status), fmt::format("{} {}", report.count(status), in_words(status))));
-    if (report.skipped) fmt::print(", {} were there already", report.skipped);
+    if (report.skipped) fmt::print(", {} were already there", report.skipped);
     fmt::print(", in {}", show_seconds(report.measured_s));
     if (!report.csv.empty()) fmt::print(" -> {}", report.csv.string());
     fmt::print("\n");
@@ -204,14 +204,14 @@ int verdict(const std::string& experiment, const RunReport& report, const Observ
   };
   if (rows(Status::wrong, "with a wrong result")) return exit_wrong;
   if (rows(Status::failed, "failed") || rows(Status::timeout, "timed out") ||
-      rows(Status::impossible, "faster than hardware can be: not all was read, or the measurement is at fault"))
+      rows(Status::impossible, "faster than the hardware allows: not all was read, or the measurement is wrong"))
     return exit_error;
   if (report.interrupted) {
     const auto& written = report.by_status;
     const std::size_t kept = std::accumulate(written.begin(), written.end(), report.skipped);
-    const std::string what = kept == 0 ? "before the first rows were whole; nothing is kept"
+    const std::string what = kept == 0 ? "before the first rows were complete; nothing is kept"
                                        : fmt::format("{} of {} points are kept", kept, report.points);
-    if (fail("interrupted; " + what + "; run it again with --resume to go on")) return exit_error;
+    if (fail("interrupted; " + what + "; run it again with --resume to continue")) return exit_error;
   }
   if (!report.count(Status::ok) && !report.skipped)
     for (const Status status : {Status::refused, Status::no_memory, Status::over_limit})
@@ -225,7 +225,7 @@ void warn_of_no_times(const Experiment& experiment, const Selection& selection, 
   RunObserver nobody;
   const RunReport all = run_experiment(experiment, selection, options, nobody);
   print_message(fmt::format(
-      "note: the simulated device keeps no time: {} will have no times, and take about {}; 'reductio run cpu' times "
+      "note: the simulated device measures no time: {} will have no times, and take about {}; 'reductio run cpu' times "
       "the CPU, 'reductio verify --device sim' checks results",
       counted(all.points, "row"), show_seconds(all.estimated_s)));
 }
@@ -243,7 +243,8 @@ int run(RunCommandOptions& options) {
   if (options.experiments.empty()) {
     std::vector<std::string> known;
     for (const Experiment& e : experiments()) known.push_back(e.name);
-    throw UsageError("name an experiment to run: " + join(known, ", ") + " ('reductio list experiments' tells more)");
+    throw UsageError("name an experiment to run: " + join(known, ", ") +
+                     " ('reductio list experiments' describes them)");
   }
   // Everything that can be wrong with the request is found out before the first experiment starts.
   std::vector<const Experiment*> selected;
@@ -257,7 +258,7 @@ int run(RunCommandOptions& options) {
   options.run.out = options.out;
   options.run.gpu = options.selection.gpu;
   if (options.run.quick && options.run.full)
-    throw UsageError("--quick and --full contradict each other; leave one out");
+    throw UsageError("--quick and --full contradict each other; give only one");
   const auto device_of = [&](const Experiment* e) { return selection.device.value_or(e->device); };
   for (const Experiment* experiment : selected) {
     choose_rules(*experiment, options.run);
@@ -311,7 +312,7 @@ int run(RunCommandOptions& options) {
     if (report.interrupted) break;
     if (Interrupts::count() && experiment != selected.back()) {
       print_message("interrupted after " + experiment->name +
-                    ", which is complete; run it again with --resume to go on");
+                    ", which is complete; run it again with --resume to continue");
       return std::max<int>(exit, exit_error);
     }
   }
@@ -335,7 +336,7 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
       ->capture_default_str();
   sub->add_flag("--resume", r.resume, "Continue an earlier run and keep its finished points");
   sub->add_flag("--quick", r.quick, "A smoke test: fewer and smaller sizes, fewer samples");
-  sub->add_flag("--full", r.full, "Everything: also points that take long, and calls over the time limit");
+  sub->add_flag("--full", r.full, "Also slow points, and calls over the time limit");
   auto* dry = sub->add_flag("--dry-run", r.dry_run, "Only count points and estimate the time");
   sub->add_flag("--profile", r.profile, "One bare call of each point in an NVTX range, for ncu; writes no results")
       ->excludes(dry);
@@ -343,7 +344,7 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   add_sampling(*sub, r);
   auto* json = sub->add_flag("--json", options->json, "Also print each row as a line of JSON");
   sub->add_flag("--csv", options->csv, "Also print the rows as CSV")->excludes(json);
-  sub->add_flag("--quiet", options->quiet, "No progress and no summary");
+  sub->add_flag("--quiet", options->quiet, "Print no progress and no summary");
   return {sub, [options] {
             load_plugins(options->selection);
             return run(*options);

@@ -52,8 +52,9 @@ Selection SelectionOptions::parse() const {
   if (!segments.empty()) out.shapes.segments = parse_segments(segments);
   for (const Operation o : out.operations)
     if (!takes(o, out.shapes))
-      throw UsageError("operation " + std::string(name(o)) + " is not over such shapes; --shapes is of row_sums and "
-                       "column_sums, --segments of segment_sums");
+      throw UsageError("operation " + std::string(name(o)) +
+                       " does not take these shapes; --shapes is for row_sums and "
+                       "column_sums, --segments for segment_sums");
   if (!settings.empty()) out.settings = parse_assignments(settings);
   if (!device.empty()) out.device = parse_device(device);
   if (out.device == DeviceKind::sim) require_sim();
@@ -101,7 +102,7 @@ std::string folder_or_default(const std::string& named, const std::string& comma
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(default_out(), error)) {
     if (!std::filesystem::exists(entry.path() / "machine.json", error)) continue;
-    if (entry.path().filename() == simulated_machine) simulated = true;  // keeps no time, so its rows have none
+    if (entry.path().filename() == simulated_machine) simulated = true;  // measures no time, so its rows have none
     else found.push_back(entry.path().string());
   }
   std::sort(found.begin(), found.end());
@@ -109,12 +110,13 @@ std::string folder_or_default(const std::string& named, const std::string& comma
     throw UsageError("name a results folder, of those in " + default_out() + ": reductio " + command + " " +
                      join(found, " or "));
   if (found.empty() && simulated)
-    throw UsageError(default_out() + " has only rows of the simulated device, which keeps no time; 'reductio run cpu' "
+    throw UsageError(default_out() +
+                     " has only rows of the simulated device, which measures no time; 'reductio run cpu' "
                      "measures without a GPU, or name a results folder");
   if (found.empty())
-    throw UsageError("name a results folder, as experiments/results/nvidia-h200; there is none in " + default_out() +
-                     ", where 'reductio run' writes");
-  print_message("note: reads " + found.front());
+    throw UsageError("name a results folder, such as experiments/results/nvidia-h200; there is none in " +
+                     default_out() + ", where 'reductio run' writes");
+  print_message("note: reading " + found.front());
   return found.front();
 }
 

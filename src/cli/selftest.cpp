@@ -116,8 +116,9 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan, const std::
 
 void print(const SelftestReport& report, const SelftestPlan& plan, const std::vector<Figure>& figures,
            const std::string& machine) {
-  fmt::print("{} beside itself on {}: two plans, a workspace each; {}, {}; order seed {}\n", plan.point.variant->id,
-             machine, name(plan.point.timing_mode), name(plan.point.cache_state), plan.order_seed);
+  fmt::print("{} against itself on {}: two plans, each with a workspace; {}, {}; order seed {}\n",
+             plan.point.variant->id, machine, name(plan.point.timing_mode), name(plan.point.cache_state),
+             plan.order_seed);
   for (const auto& [which, unused, words] : kinds) {
     Table itself(
         {"n", "a call", "comparisons", "intervals without 1", "FASTER or SLOWER", "smallest effect seen in 9 of 10"});
@@ -140,7 +141,7 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::ve
                  p.beside_other ? fmt::format("{} {}", show(*p.beside_other), name(p.verdict_beside_other)) : "",
                  how_told(p)});
   planted.print();
-  fmt::print("\nthe timer and the caches here\n");
+  fmt::print("\ntimer and caches of this machine\n");
   Table measured({"figure", "", ""});
   for (const Figure& f : figures) measured.add({f.what, show(f), f.warning.empty() ? "" : ink(Ink::yellow, f.warning)});
   measured.print();
@@ -302,9 +303,9 @@ int run(const SelftestOptions& options) {
   const Selection selection = options.selection.parse();
   if (options.repeats.value_or(1) < 1) throw UsageError("--repeats must be 1 or more");
   if (selection.device == DeviceKind::sim)
-    throw UsageError("the simulated device keeps no time; a self-test needs a clock");
+    throw UsageError("the simulated device measures no time; a self-test needs a clock");
   if (std::count(selection.sizes.begin(), selection.sizes.end(), 0u))
-    throw UsageError("--sizes 0: adding up nothing takes no time to slow by a known share; give sizes from 1 on");
+    throw UsageError("--sizes 0: a sum of nothing cannot be slowed by a known share; give sizes from 1 on");
   const Variant* variant = nullptr;
   Bench bench = open_bench(options, selection, variant);
   const DeviceKind device = bench.info.kind;
@@ -331,16 +332,16 @@ int run(const SelftestOptions& options) {
 
 Command add_selftest(CLI::App& app) {
   auto options = std::make_shared<SelftestOptions>();
-  CLI::App* sub = app.add_subcommand("selftest", "Whether what compare says can be trusted on this machine");
+  CLI::App* sub = app.add_subcommand("selftest", "Test whether compare's verdicts can be trusted on this machine");
   sub->add_option("variant", options->variant, "Which variant (default: cub/sum on a GPU, host/plain on a CPU)");
   options->selection.add_points(*sub);
   options->selection.add_order(*sub);
   sub->add_option("--repeats", options->repeats,
                   "Comparisons of the variant with itself, for each size (default: 320 in all)")
       ->type_name("N");
-  sub->add_flag("--quick", options->quick, "Few comparisons, to see that it works");
-  sub->add_flag("--json", options->json, "The outcome as JSON");
-  sub->add_flag("--quiet", options->quiet, "Only the last two lines");
+  sub->add_flag("--quick", options->quick, "Few comparisons, as a smoke test");
+  sub->add_flag("--json", options->json, "Print the outcome as JSON");
+  sub->add_flag("--quiet", options->quiet, "Print only the last two lines");
   return {sub, [options] { return run(*options); }};
 }
 

@@ -36,7 +36,7 @@ std::string list_at(const std::string& path, const char* option) {
   auto text = content_of(path);
   if (!text)
     throw UsageError(
-        fmt::format("cannot read {}: run this in the project's folder, or name a list by {}", path, option));
+        fmt::format("cannot read {}: run this in the project's folder, or name a list with {}", path, option));
   return *std::move(text);
 }
 
@@ -224,17 +224,17 @@ Command add_summarize(CLI::App& app) {
   sub->add_option("folders", options->folders, "Results folders (default: the one in out/results)")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_flag("--check", options->check,
-                "Write nothing: make rows, contrasts, means, verdicts and goals anew from the samples, print each "
-                "difference, and exit with 1 if there is one");
+                "Write nothing: recompute rows, contrasts, means, verdicts and goals from the samples, print each "
+                "difference, and exit with 1 if there is any");
   sub->add_flag("--judge", options->judge,
-                "Write means.csv, verdicts.csv and goals.csv alone, by the contrasts.csv and tables that are there");
+                "Write only means.csv, verdicts.csv and goals.csv, from the existing contrasts.csv and tables");
   sub->add_option("--cpu-results", options->cpu_results, "The folder that cpu.csv is in (default: the same)");
   sub->add_option("--contrasts", options->contrasts,
-                  "The list of contrasts (default: paper/contrasts.json); by another nothing is judged");
+                  "The list of contrasts (default: paper/contrasts.json); with another, nothing is judged");
   sub->add_option("--claims", options->claims, "The claims and their tests (default: paper/claims.json)");
   sub->add_option("--goals", options->goals, "The goals of tuned (default: paper/goals-set.csv)");
   sub->add_flag("--csv", options->csv, "Print the contrasts as they are written to contrasts.csv");
-  sub->add_flag("--quiet", options->quiet, "Print differences alone");
+  sub->add_flag("--quiet", options->quiet, "Print only differences");
   return {sub, [options] { return run(*options); }};
 }
 

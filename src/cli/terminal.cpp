@@ -105,7 +105,7 @@ void print_warning(const std::string& text) {
 
 std::string cannot_write_output(int error) {
   return std::string("cannot write to standard output") + (error ? ": " : "") + (error ? std::strerror(error) : "") +
-         "; what went into files stands";
+         "; files that were written are kept";
 }
 
 void try_to_print(const std::function<void()>& print) {

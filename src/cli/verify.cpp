@@ -197,13 +197,13 @@ void print_failures(VariantResult& r, const VerifyOptions& options) {
     print_detail(f.what.describe());
     print_detail(f.why, {}, indent + 2);
     if (f.needs_others)
-      print_detail("this case passes by itself: what came before it leaves something behind", {}, indent + 2);
+      print_detail("this case passes alone: an earlier case leaves something behind", {}, indent + 2);
     const std::string command = "again: " + again(f, r.device, options, program_as_called());
     fmt::print("{}\n", ink(Ink::dim, wrapped_command(std::string(indent + 2, ' ') + command, indent + 4)));
     if (const std::string drawn = drawing(f, program_as_called()); !drawn.empty())
       fmt::print("{}\n", ink(Ink::dim, wrapped_command(std::string(indent + 2, ' ') + drawn, indent + 4)));
     if (alike.size() > 1)
-      print_detail(fmt::format("... and {} alike (--json has each)", counted(alike.size() - 1, "more case")), {},
+      print_detail(fmt::format("... and {} like it (--json lists each)", counted(alike.size() - 1, "more case")), {},
                    indent + 2);
   }
 }
@@ -237,7 +237,7 @@ std::string not_tested(const std::vector<VariantResult>& results, const VerifyOp
   });
   if (count == 0) return {};
   return fmt::format(
-      "not tested of {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory suffices",
+      "not tested for {}: n beyond 2^31, where an int index overflows; a GPU tests it, --tier gpu if memory suffices",
       counted(static_cast<std::size_t>(count), "variant"));
 }
 
@@ -245,9 +245,9 @@ std::string not_tested(const std::vector<VariantResult>& results, const VerifyOp
 void check_case(const Case& c) {
   const Problem& p = c.problem;
   if (c.check == "fault" && !c.variant->fault_of(c.settings))
-    throw UsageError(fmt::format("{}{}{} has no known fault to check; 'reductio info {}' tells which settings have one",
-                                 c.variant->id, c.settings.str().empty() ? "" : " with ", c.settings.str(),
-                                 c.variant->id));
+    throw UsageError(
+        fmt::format("{}{}{} has no known fault to check; 'reductio info {}' lists the settings that have one",
+                    c.variant->id, c.settings.str().empty() ? "" : " with ", c.settings.str(), c.variant->id));
   if (c.check != "exact" || !is_floating(p.type)) return;
   if (!ExactOutputs(p, make_tile(c.dataset, p.type, p.extent(), c.seed)).all_exact())
     throw UsageError(fmt::format("--check exact: the {} of '{}' data in {} depends on the order of adding; give "
@@ -314,7 +314,7 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   const std::size_t offset = offset_of(options);
   for (const std::size_t n : asked.sizes)
     if (offset + n > most_elements)
-      throw UsageError(fmt::format("--offset {} and {} elements behind it are more than 2^60", offset, n));
+      throw UsageError(fmt::format("--offset {} and {} elements after it are more than 2^60", offset, n));
   const bool has_any =
       !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty() ||
       !options.index_limit.empty();
@@ -325,7 +325,7 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
                     std::any_of(asked.shapes.matrices.begin(), asked.shapes.matrices.end(),
                                 [](const AskedShape& s) { return s.fits_any_n(); });
   if (asked.sizes.empty() && open)
-    throw UsageError("these shapes leave open how many elements there are; give --sizes, too");
+    throw UsageError("these shapes do not fix the number of elements; give --sizes, too");
 }
 
 /// What is to be done on one device.
@@ -404,15 +404,15 @@ int run(const VerifyOptions& options) {
   const auto selected = options.selection.selected();
   check_case_options(options, asked);
   if (std::none_of(selected.begin(), selected.end(), [&](auto* v) { return takes_any(*v, asked.shapes); }))
-    throw UsageError("none of the selected variants has an operation over such shapes; 'reductio list --operations "
-                     "row_sums' shows those of rows, column_sums and segment_sums the others");
+    throw UsageError("no selected variant takes these shapes; 'reductio list --operations row_sums' shows those for "
+                     "rows, column_sums and segment_sums the others");
   if (!options.like.empty() && asked.device != DeviceKind::sim)
-    throw UsageError("--like is of the simulated device; give --device sim, too");
+    throw UsageError("--like is for the simulated device; add --device sim");
   if (!options.tier.empty()) parse_tier(options.tier);
   if (!options.tier.empty() && names_sizes(asked))
     throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
   if (options.patience_s && !(*options.patience_s >= 0))
-    throw UsageError("--patience takes a number of seconds, or 0 to wait for ever");
+    throw UsageError("--patience takes a number of seconds, or 0 to wait forever");
   // What runs on the simulated device is a kernel, which a build with CUDA has for the GPU as well.
   if (std::none_of(selected.begin(), selected.end(),
                    [](auto* v) { return v->runs_on(DeviceKind::cuda) || v->runs_on(DeviceKind::sim); }))
@@ -519,15 +519,15 @@ int run(const VerifyOptions& options) {
 Command add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every available device");
-  sub->add_option("file", options->file, "A plug-in, whose variants are chosen: ./mine.cu")->type_name("FILE");
+  sub->add_option("file", options->file, "A plug-in to verify: ./mine.cu")->type_name("FILE");
   options->selection.add_variants(*sub);
   options->selection.add_plugins(*sub);
   options->selection.add_points(*sub);
   sub->add_option("--tier", options->tier,
-                  "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere). "
-                  "Elsewhere gpu is standard, and the sizes where an index of 32 bits ends, if memory suffices")
+                  "How many cases: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, else standard). "
+                  "Without a GPU gpu is standard and sizes where 32-bit indices overflow, if memory suffices")
       ->type_name("TIER");
-  sub->add_option("--offset", options->offset, "With --sizes: the input starts N elements behind an aligned address")
+  sub->add_option("--offset", options->offset, "With --sizes: the input starts N elements after an aligned address")
       ->type_name("N");
   sub->add_option("--dataset", options->dataset, "With --sizes: the kind of data, as a failing case names it")
       ->type_name("NAME");
@@ -547,20 +547,20 @@ Command add_verify(CLI::App& app) {
       ->type_name("N");
   sub->add_option(
          "--patience", options->patience_s,
-         "Give a variant up when a case takes longer than S seconds (default: 30 or more, by device and size). 0: wait "
-         "for ever and verify in this process, for debuggers and compute-sanitizer")
+         "Give up a variant if a case takes longer than S seconds (default: 30 or more, by device and size). 0: wait "
+         "forever and verify in this process, for debuggers and compute-sanitizer")
       ->type_name("S");
   sub->add_option("--junit", options->junit, "Also write the outcome as JUnit XML")->type_name("FILE");
-  auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");
-  sub->add_flag("--csv", options->csv, "The outcome as CSV")->excludes(json);
-  sub->add_flag("--quiet", options->quiet, "Only failures, no progress");
+  auto* json = sub->add_flag("--json", options->json, "Print the outcome as JSON");
+  sub->add_flag("--csv", options->csv, "Print the outcome as CSV")->excludes(json);
+  sub->add_flag("--quiet", options->quiet, "Print only failures");
   return {sub, [options] {
             if (const std::string& file = options->file; !file.empty()) {
               if (!names_plugin(file))
-                throw UsageError("unexpected argument '" + file + "'; choose by --variants " + quoted(file));
+                throw UsageError("unexpected argument '" + file + "'; choose with --variants " + quoted(file));
               if (!options->selection.variants.empty())
-                throw UsageError("'" + file + "' chooses its variants, and so does --variants; leave one out, or give "
-                                 "the file by --plugin");
+                throw UsageError("'" + file + "' and --variants both choose variants; leave one out, or name "
+                                 "the file with --plugin");
               options->selection.variants = file;
             }
             load_plugins(options->selection);

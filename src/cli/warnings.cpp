@@ -95,7 +95,7 @@ std::vector<std::string> misleading(const Bench& bench) {
   }
   for (const GpuUse& gpu : bench.in_use) divided = divided || (gpu.mig && !listed);
   if (divided)
-    out.push_back("the GPU is divided (MIG): times of a part of it do not compare with those of a whole one");
+    out.push_back("the GPU is divided (MIG): its times do not compare with those of a whole GPU");
   return out;
 }
 

@@ -81,7 +81,7 @@ std::string death_of(int status) {
 
 Child::Child(const std::function<void(const Send&)>& work) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "cannot create a pipe");
   std::fflush(nullptr);  // or the child would print it once more
   const pid_t parent = getpid();
   pid_ = fork();

@@ -78,7 +78,7 @@ void append_range(std::vector<std::size_t>& out, std::string_view text) {
   const auto parts = split_at(text, ':');
   if (parts.size() > 3 || parts[0].empty() || parts[1].empty()) malformed(text);
   const std::size_t first = parse_size(parts[0]), last = parse_size(parts[1]);
-  if (first > last) throw UsageError("empty range of sizes '" + std::string(text) + "': it begins above its end");
+  if (first > last) throw UsageError("empty range of sizes '" + std::string(text) + "': its start is above its end");
 
   const std::string_view step_text = parts.size() == 3 ? parts[2] : "*2";
   const bool multiplies = step_text.starts_with('*');

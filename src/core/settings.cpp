@@ -73,13 +73,13 @@ const std::string& Settings::text(std::string_view name) const {
 
 std::int64_t Settings::integer(std::string_view name) const {
   if (const auto number = whole_number(text(name))) return *number;
-  throw UsageError("setting '" + std::string(name) + "' wants a whole number, not '" + text(name) + "'");
+  throw UsageError("setting '" + std::string(name) + "' takes a whole number, not '" + text(name) + "'");
 }
 
 unsigned Settings::count(std::string_view name) const {
   const std::int64_t number = integer(name);
   if (number < 0 || number > std::numeric_limits<unsigned>::max())
-    throw UsageError("setting '" + std::string(name) + "' wants a number from 0 to " +
+    throw UsageError("setting '" + std::string(name) + "' takes a number from 0 to " +
                      std::to_string(std::numeric_limits<unsigned>::max()) + ", not " + text(name));
   return static_cast<unsigned>(number);
 }

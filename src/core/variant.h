@@ -190,7 +190,7 @@ struct Variant {
   bool runs_on(DeviceKind device) const { return static_cast<bool>(prepare[static_cast<int>(device)]); }
   /// The values of all tunables: defaults, overridden by those of `chosen` that this variant has.
   Settings settings(const Assignments& chosen = {}) const;
-  /// Where calls with these settings leave their result, so which ways of timing they have: known before any plan.
+  /// Where calls with these settings leave their result, so which timing modes they have: known before any plan.
   ResultLocation result_of(const Settings& s) const { return finishes_on_host(s) ? ResultLocation::host_part : result; }
   /// None where the setting `determinism` is not_guaranteed.
   Determinism determinism_of(const Settings&) const;

@@ -29,7 +29,8 @@ bool is_uuid(const std::string& s) {
 
 void check_form(const std::string& selector) {
   if (!selector.empty() && !is_index(selector) && !is_uuid(selector))
-    throw UsageError("'" + selector + "' is no GPU: give an index (0, 1, ...) or a UUID as 'nvidia-smi -L' prints it");
+    throw UsageError("'" + selector +
+                     "' is not a GPU: give an index (0, 1, ...) or a UUID as 'nvidia-smi -L' prints it");
 }
 
 /// "9.0" from 90.
@@ -50,7 +51,7 @@ std::size_t select_gpu(const std::string& selector, std::span<const std::string>
   std::size_t found = uuids.size();
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     if (!lower_case(uuids[i]).starts_with(lower_case(selector))) continue;
-    if (found != uuids.size()) throw UsageError("'" + selector + "' begins the UUID of several GPUs: give more of it");
+    if (found != uuids.size()) throw UsageError("'" + selector + "' begins the UUIDs of several GPUs: give more of it");
     found = i;
   }
   if (found == uuids.size()) throw UsageError("no GPU has the UUID '" + selector + "': " + here);

@@ -46,7 +46,7 @@ Words command_of(const fs::path& source, const std::string& variable, const Word
   bool wrong = false;
   const Words command = command_in(variable, usual, wrong);
   if (command.empty())
-    fail(source, wrong ? "$" + variable + " is '" + environment(variable.c_str()) + "', which is no program" : none);
+    fail(source, wrong ? "$" + variable + " is '" + environment(variable.c_str()) + "', which is not a program" : none);
   return command;
 }
 
@@ -61,15 +61,15 @@ Compiler compiler_of(const fs::path& source, const CompileOptions& options) {
     flags.insert(flags.end(), architectures.begin(), architectures.end());
     flags.insert(flags.end(), user.begin(), user.end());
     return {command_of(source, "NVCC", usual,
-                       "there is no nvcc on $PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; $NVCC names another, "
-                       "and a library that was compiled elsewhere can be loaded"),
+                       "there is no nvcc on $PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; set $NVCC to one, "
+                       "or load a library that was compiled elsewhere"),
             flags};
   }
   const bool c = extension(source) == ".c";
   const Words usual = c ? Words{"cc", "gcc", "clang"} : Words{"c++", "g++", "clang++"};
   return {command_of(source, c ? "CC" : "CXX", usual,
-                     c ? "there is no compiler of C on $PATH; $CC names another"
-                       : "there is no compiler of C++ on $PATH; $CXX names another"),
+                     c ? "there is no C compiler on $PATH; set $CC to one"
+                       : "there is no C++ compiler on $PATH; set $CXX to one"),
           {"-O3", "-march=native", c ? "-std=c11" : "-std=c++20", "-shared", "-fPIC"}};
 }
 
@@ -109,8 +109,8 @@ fs::path compiled_plugin(const fs::path& source, const CompileOptions& options) 
   fs::remove(rule, error);
   if (code != 0) {
     fs::remove(entry.draft(".so"), error);
-    fail(source, fs::path(compiler.command[0]).filename().string() + " ended with exit code " + std::to_string(code) +
-                     ", and says why above");
+    fail(source, fs::path(compiler.command[0]).filename().string() + " failed with exit code " + std::to_string(code) +
+                     "; see its messages above");
   }
   entry.keep({".so"}, files);
   return entry.path(".so");

@@ -127,7 +127,7 @@ class Rewriting {
   }
 
   void rewrite_launch(std::size_t open) {
-    if (open == 0) fail(t_[open], "no kernel stands before <<<");
+    if (open == 0) fail(t_[open], "there is no kernel before <<<");
     std::size_t close = open + 3;
     for (int depth = 0; close < t_.size() && !(depth == 0 && is_sign(close, ">>>")); ++close) {
       if (t_[close].is == "(" || t_[close].is == "{" || t_[close].is == "[") ++depth;
@@ -226,7 +226,7 @@ class Rewriting {
     static const std::regex ptx(R"rx((^|[\s;{\\nt])([a-z]\w*(\.[a-z0-9_:]+)+|trap|exit|membar|bar|ret)\b)rx");
     if (std::regex_search(code, ptx))
       fail(first, "inline PTX is not simulated: \"" + code.substr(0, 60) + (code.size() > 60 ? "...\"" : "\"") +
-                      "; write CUDA's function for it");
+                      "; use a CUDA function instead");
   }
 
   const Source& source_;

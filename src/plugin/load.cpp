@@ -191,7 +191,7 @@ class Reader {
     if (from.setting_count > 0) require(from.settings, "settings");
     for (std::uint32_t i = 0; i < from.setting_count; ++i) v.tunables.push_back(tunable_of(from.settings[i], v));
     if (from.device == REDUCTIO_GPU && !simulated_)
-      v.cuda_only = "it is a library, whose accesses to memory the simulated device cannot see; name its source, a .cu";
+      v.cuda_only = "the simulated device cannot see a library's accesses; name its source, a .cu, with --device sim";
     return v;
   }
 
@@ -208,7 +208,7 @@ class Reader {
            "', whose id is not a group and a name, as 'mine/sum', of letters, digits and any of - _ + . @");
     for (const Variant& other : variants())
       if (other.id == id)
-        fail("has a variant '" + id + "', which is there already, from '" + source_of(other) + "'; rename it");
+        fail("has a variant '" + id + "', which already exists, from '" + source_of(other) + "'; rename it");
     return id;
   }
 
@@ -234,7 +234,7 @@ class Reader {
     if (std::any_of(v.tunables.begin(), v.tunables.end(), [&](const Tunable& t) { return t.name == name; }))
       fail("has two settings '" + name + "' in " + who_);
     if (std::find(values.begin(), values.end(), standard) == values.end())
-      fail("has a setting '" + name + "' in " + who_ + " whose standard, '" + standard + "', is none of its values");
+      fail("has a setting '" + name + "' in " + who_ + " whose default, '" + standard + "', is not one of its values");
     return Tunable::choice(name, std::move(values), standard);
   }
 
@@ -321,8 +321,8 @@ std::vector<const Variant*> load_plugin(const std::filesystem::path& library, co
   const auto plugin = reinterpret_cast<decltype(&reductio_plugin)>(dlsym(handle, "reductio_plugin"));
   if (!plugin && dlsym(handle, "main"))
     reader.fail(
-        "is a program, which chooses its own input: 'reductio simulate' runs it; docs/plugins.md makes a plug-in "
-        "of its kernel");
+        "is a program with its own main(): run 'reductio simulate', or make its kernel a plug-in "
+        "(docs/plugins.md)");
   if (!plugin) reader.fail("has no function reductio_plugin; docs/plugins.md shows one");
   const char* why = nullptr;
   const reductio_table* const table = plugin(&why);

@@ -27,8 +27,8 @@ using namespace toolchain;
 namespace {
 
 constexpr const char* no_clang =
-    "there is no clang++ on $PATH, by which kernels are compiled for the simulated device (Debian and Ubuntu: apt-get "
-    "install clang); $REDUCTIO_CLANG names another, 14 or newer";
+    "there is no clang++ on $PATH, which compiles kernels for the simulated device (Debian and Ubuntu: apt-get "
+    "install clang); or set $REDUCTIO_CLANG to one, 14 or newer";
 
 Words clang() {
   bool wrong = false;
@@ -37,7 +37,7 @@ Words clang() {
                               "clang++-14"},
                              wrong);
   if (command.empty())
-    throw UsageError(wrong ? "$REDUCTIO_CLANG is '" + environment("REDUCTIO_CLANG") + "', which is no program"
+    throw UsageError(wrong ? "$REDUCTIO_CLANG is '" + environment("REDUCTIO_CLANG") + "', which is not a program"
                            : no_clang);
   return command;
 }
@@ -159,8 +159,8 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
   std::array<Words, optimizations.size()> parts;
   const auto require = [&](const fs::path& source, int code) {
     if (code != 0)
-      fail(source, fs::path(compiler[0]).filename().string() + " ended with exit code " + std::to_string(code) +
-                       ", and says why above");
+      fail(source, fs::path(compiler[0]).filename().string() + " failed with exit code " + std::to_string(code) +
+                       "; see its messages above");
   };
   Words standard{"-std=gnu++20"}, flags;
   for (const std::string& flag : options.flags) {
@@ -183,7 +183,7 @@ std::array<fs::path, optimizations.size()> compiled_for_simulation(const std::ve
     if (const auto [code, said] = run_and_listen(preprocess, log); code != 0) {
       if (const std::string why = library_in(said); !why.empty()) throw UsageError(why);
       std::fputs(said.c_str(), stderr);
-      fail(source, "the compiler says why above");
+      fail(source, "see the compiler's messages above");
     }
     rules += content(rule).value_or("") + "\n";
     write(text, with_launches_as_calls(with_columns_of_file(content(text).value_or(""))));

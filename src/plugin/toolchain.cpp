@@ -189,7 +189,7 @@ void write(const fs::path& file, std::string_view bytes) {
   std::ofstream out(file, std::ios::binary);
   out << bytes;
   out.close();
-  if (!out) throw UsageError("cannot write '" + file.string() + "'; $XDG_CACHE_HOME names another folder");
+  if (!out) throw UsageError("cannot write '" + file.string() + "'; set $XDG_CACHE_HOME to another folder");
 }
 
 void write_once(const fs::path& file, std::string_view bytes) {
@@ -203,8 +203,8 @@ void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    throw UsageError("cannot make '" + folder.string() + "': " + error.message() +
-                     "; $XDG_CACHE_HOME names another folder");
+    throw UsageError("cannot create '" + folder.string() + "': " + error.message() +
+                     "; set $XDG_CACHE_HOME to another folder");
 }
 
 CacheEntry::CacheEntry(const std::string& name, const std::string& key)

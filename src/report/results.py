@@ -242,7 +242,7 @@ def read_machine(path: Path, name: str) -> Machine:
 # Files that are measured on one GPU alone, and how the names of their folders end.
 ELSEWHERE = {"releases": "releases", "frontier": "frontier", "frontier-python": "frontier-python",
              "frontier-python-cpu": "frontier-python", "peers": "peers", "as-printed": "claims", "copies": "claims",
-             "magnitudes": "exact", "shapes": "shapes", "shapes-python": "shapes"}
+             "magnitudes": "exact", "exact": "data", "shapes": "shapes", "shapes-python": "shapes"}
 
 
 class Results:

@@ -138,7 +138,7 @@ def read_words(path: Path, checks_follow: bool = False) -> pd.DataFrame:
         raise ResultsError(f"{path}: its last row has no line end: it was cut while being written{mend}")
     for found, what in ((text.find("\0"), "a NUL byte"), (stray_quote(text), "a quotation mark that does not belong there")):
         if found >= 0:
-            raise ResultsError(f"{place_in(path, text.encode(), len(text[:found].encode()))} {what}; mend that line, or "
+            raise ResultsError(f"{place_in(path, text.encode(), len(text[:found].encode()))} {what}; fix that line, or "
                                f"{remedy(path)}")
     reader = csv.reader(io.StringIO(text, newline=""))
     try:

@@ -75,12 +75,18 @@ __device__ void add_rows(W* sums, unsigned count, unsigned width) {
   }
 }
 
-/// Launch: shape.tiles * shape.chunks blocks of columns_block.
-template <class In, class Acc, bool aligned>
-__global__ void __launch_bounds__(columns_block)
+/// How a thread loads: elements one by one, or vectors of 16 bytes, two or eight under way at once. Eight take 64
+/// registers; a matrix of a few rows has no use for them, and more blocks instead.
+enum class ColumnLoads { single, two_vectors, eight_vectors };
+
+/// Launch: shape.tiles * shape.chunks blocks of columns_block. Loads that are all there have no tests of their own:
+/// nvcc would leave two of eight under way, which takes 15 % longer.
+template <class In, class Acc, ColumnLoads loads>
+__global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vectors ? 3 : 2)
     sum_down(const In* in, const ColumnShape shape, Acc* out, typename AddedIn<Acc>::type* partials, unsigned* counts) {
   using W = typename AddedIn<Acc>::type;
-  constexpr int lanes = Vector<In>::lanes, under_way = 8;
+  constexpr ColumnLoads single = ColumnLoads::single;
+  constexpr int lanes = Vector<In>::lanes, under_way = loads == ColumnLoads::two_vectors ? 2 : 8;
   constexpr unsigned most = columns_block * lanes;
   __shared__ __align__(16) W sums[most];
   __shared__ bool is_last;
@@ -92,19 +98,23 @@ __global__ void __launch_bounds__(columns_block)
   const std::int64_t first = std::int64_t{tile} * width, behind = shape.rows * (chunk + 1) / shape.chunks;
   // Lane k of a thread: neighbours by one load, or columns that are `across` apart by one load each.
   const auto column_of = [&](int k) {
-    return aligned ? x * lanes + static_cast<unsigned>(k) : x + static_cast<unsigned>(k) * across;
+    return loads != single ? x * lanes + static_cast<unsigned>(k) : x + static_cast<unsigned>(k) * across;
   };
   const std::int64_t here = shape.columns - first;  // columns of this tile and behind it
+  const std::int64_t step = std::int64_t{down} * shape.pitch;
   W mine[lanes] = {};
   for (std::int64_t row = shape.rows * chunk / shape.chunks + y; row < behind; row += std::int64_t{under_way} * down) {
     const In* const at = in + (row * shape.pitch + first);
-    if constexpr (aligned) {
+    if constexpr (loads != single) {
       uint4 v[under_way];
+      const bool is_mine = x * lanes < here;
+      const auto load = [&](int u) { return __ldg(reinterpret_cast<const uint4*>(at + u * step) + x); };
+      if (is_mine && row + (under_way - 1) * std::int64_t{down} < behind) {
 #pragma unroll
-      for (int u = 0; u < under_way; ++u) {
-        v[u] = {};
-        if (row + u * std::int64_t{down} < behind && x * lanes < here)
-          v[u] = __ldg(reinterpret_cast<const uint4*>(at + u * std::int64_t{down} * shape.pitch) + x);
+        for (int u = 0; u < under_way; ++u) v[u] = load(u);
+      } else {
+#pragma unroll
+        for (int u = 0; u < under_way; ++u) v[u] = is_mine && row + u * std::int64_t{down} < behind ? load(u) : uint4{};
       }
 #pragma unroll
       for (int u = 0; u < under_way; ++u) {
@@ -231,10 +241,14 @@ class ColumnSums {
     const bool aligned = reinterpret_cast<std::uintptr_t>(in) % 16 == 0 &&
                          (pitch * size % 16 == 0 || shape_.rows < 2) &&
                          static_cast<std::size_t>(shape_.columns) * size % 16 == 0;
-    if (aligned)
-      device::launch<sum_down<In, Acc, true>>(launch, in, shape_, out, partials, counts);
+    using Loads = ColumnLoads;
+    const bool few_rows = shape_.rows < 8 * std::int64_t{shape_.chunks} * (columns_block >> shape_.log_lanes);
+    if (!aligned)
+      device::launch<sum_down<In, Acc, Loads::single>>(launch, in, shape_, out, partials, counts);
+    else if (few_rows)
+      device::launch<sum_down<In, Acc, Loads::two_vectors>>(launch, in, shape_, out, partials, counts);
     else
-      device::launch<sum_down<In, Acc, false>>(launch, in, shape_, out, partials, counts);
+      device::launch<sum_down<In, Acc, Loads::eight_vectors>>(launch, in, shape_, out, partials, counts);
   }
 
   std::size_t grid() const { return std::size_t{shape_.tiles} * shape_.chunks; }

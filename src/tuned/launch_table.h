@@ -98,8 +98,8 @@ struct Choice {
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< starts while the kernel before still runs, if the GPU can; also if not `fixed`
-  /// Floating-point sums of large inputs may be added in another order at each call, so their last bits may differ
-  /// (docs/tuned.md says what it gains). Also if not `fixed`. Integers always may.
+  /// Floating-point sums of large inputs may be added in another order at each call, so their last bits may differ.
+  /// Also if not `fixed`. Integers always may.
   bool any_order = false;
 };
 

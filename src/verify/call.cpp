@@ -71,7 +71,7 @@ std::string Output::read(void* result, Stream stream) const {
   for (std::size_t i = 0; i < all.size(); ++i)
     if ((i < guard || i >= guard + bytes_) && all[i] != std::byte{mark})
       return i < guard ? "wrote " + std::to_string(guard - i) + " bytes before the output"
-                       : "wrote " + std::to_string(i - guard - bytes_) + " bytes behind the output";
+                       : "wrote " + std::to_string(i - guard - bytes_) + " bytes past the output";
   return {};
 }
 
@@ -285,7 +285,7 @@ std::string CaseCall::workspace_intact() const {
   if (std::any_of(bytes.begin(), bytes.end(), written)) return "wrote to memory before its workspace";
   read(g.bytes + guard);
   if (std::none_of(bytes.begin(), bytes.end(), written)) return {};
-  return "wrote to memory behind its workspace of " + std::to_string(g.bytes) + " bytes";
+  return "wrote to memory past its workspace of " + std::to_string(g.bytes) + " bytes";
 }
 
 /// Of a CPU's wrong result: whether there is another one a while later.

@@ -48,6 +48,6 @@ def test_long_vectors_are_in_every_fourth_pass(vector_add, tmp_path):
 def test_what_cannot_be_measured_is_refused_in_one_line(vector_add, tmp_path):
     (tmp_path / "vector_add.csv").write_text("of another run\n")
     for arguments, said in [([], "FOLDER"), ([tmp_path, "x"], "CONTEXTS"), ([tmp_path, "1", "1"], "from 2"),
-                            ([tmp_path, "1", "2^10"], "vector_add.csv is there already; remove it")]:
+                            ([tmp_path, "1", "2^10"], "vector_add.csv already exists; remove it")]:
         done = vector_add(*arguments)
         assert done.returncode == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1, done

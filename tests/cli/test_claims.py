@@ -68,7 +68,7 @@ def test_a_claim_by_name_is_told_in_full(reductio, folder):
     (folder.parent / "out" / "results" / "machine" / "machine.json").write_text("{}")
     assert reductio("claims", "s1", "s2").ok() == said  # of the folder in out/results
     mixed = reductio("claims", folder, "S1", "S99")
-    assert "there is no claim 'S99'" in mixed.error() and not mixed.out  # not after the half of it
+    assert "unknown claim 'S99'" in mixed.error() and not mixed.out  # not after the half of it
 
 
 def test_what_summarize_makes_of_rows_is_read(reductio, tmp_path):
@@ -79,7 +79,7 @@ def test_what_summarize_makes_of_rows_is_read(reductio, tmp_path):
 def test_what_decides_nothing_says_so(reductio, folder):
     edited(folder, ",step,\nS3,", f",step,\nS2,{',' * 10}1.5,1.4,1.6,,holds,by the way,beside,\nS3,")
     said = reductio("claims", folder, "S2").ok()
-    assert "\n    beside, deciding nothing: holds, 1.5 [1.4, 1.6]: by the way" in said
+    assert "\n    for information only: holds, 1.5 [1.4, 1.6]: by the way" in said
 
 
 def edited(folder, old: str, new: str) -> None:
@@ -99,7 +99,7 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     whole = (folder / "verdicts.csv").read_bytes()
     for old, new, message in (("threshold", "limit", "lacks the column threshold"),
                               ("claims_version", "edition", "lacks the column claims_version"),
-                              (",holds,", ",sticks,", "no verdict 'sticks'"),
+                              (",holds,", ",sticks,", "unknown verdict 'sticks'"),
                               ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 19 fields")):
         edited(folder, old, new)
         said = reductio("claims", folder).error()

@@ -406,7 +406,7 @@ def test_a_point_of_both_callers_is_told_apart_by_them(reductio, stored):
 
 @pytest.mark.parametrize("value", ["inf", "nan", "-1e-6"])
 def test_a_stored_time_that_is_none_is_refused(reductio, stored, value):
-    refused = f"'{value}', not a finite number of 0 or more; mend or remove it"
+    refused = f"'{value}', not a finite number of 0 or more; fix or remove it"
     rewrite(stored[1], lambda rows: [{**rows[0], "time_median_s": value}, *rows[1:]])
     assert f"cpu.csv:2: time_median_s is {refused}" in reductio("compare", *stored).error(1)
     path = stored[0] / "cpu.samples.csv.gz"
@@ -579,8 +579,8 @@ def test_folders_without_results(reductio, tmp_path, stored):
     assert "two results folders" in reductio("compare", stored[0]).error(1)
     for others in (["nowhere"], ["nowhere", stored[0]]):
         message = reductio("compare", stored[0], *others).error(1)
-        assert "'nowhere'" in message and "nor is there a folder" in message
-    assert "do not mix" in reductio("compare", stored[0], "host/plain").error(1)
+        assert "'nowhere'" in message and "there is no folder of that name" in message
+    assert "variants or results folders, not both" in reductio("compare", stored[0], "host/plain").error(1)
     assert "--seed is for measuring" in reductio("compare", *stored, "--seed", "2").error(1)
 
 
@@ -593,8 +593,8 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     (["compare"], ["name the variants"]),
     (["compare", "host/plain"], ["at least two"]),
     (["compare", "host/plain", "host/plane"], ["'host/plane'", "'host/plain'"]),
-    (["compare", "host/plain", "nowhere/at-all"], ["'nowhere/at-all'", "nor is there a folder"]),
-    (["compare", "results/a", "results/b"], ["'results/a'", "nor is there a folder"]),
+    (["compare", "host/plain", "nowhere/at-all"], ["'nowhere/at-all'", "there is no folder of that name"]),
+    (["compare", "results/a", "results/b"], ["'results/a'", "there is no folder of that name"]),
     (["compare", "host/plain", "host/plain:opt=O9"], ["opt=O9", "allowed", "O3"]),
     (["compare", "host/plain", "host/plain:level=3"], ["'level'", "opt"]),
     (["compare", "host/plain", "host/plain:opt"], ["'opt'", "NAME=VALUE"]),
@@ -628,7 +628,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--until-decided", "--allocations", "30"],
      ["--until-decided", "so does --allocations; drop"]),
     ([*PAIR, "--until-decided", "--max-samples", "30"], ["--max-samples 30", "--until-decided", "80 contexts"]),
-    (["compare", "host/plain", "--save-baseline", "x", "--until-decided"], ["--until-decided", "--contexts, as 80"]),
+    (["compare", "host/plain", "--save-baseline", "x", "--until-decided"], ["--until-decided", "--contexts, such as 80"]),
     ([*PAIR, "--save-baseline", "../x"], ["'../x'", "--save-baseline"]),
     ([*PAIR, "--save-baseline", "x", "--baseline", "x"], ["same baseline"]),
     ([*PAIR, "--csv", "--json"], ["--csv", "--json"]),
@@ -715,4 +715,4 @@ def test_selftest_in_words(reductio):
                      r"\d of 3 planted effects, zero included, were found"
                      r"(, 1 too small to be found beside another kernel)?\n\Z", done.out), done.out
     assert "slowed by a spin of known length" in done.out
-    assert "the timer and the caches here" in done.out and "a spin of 200 us" in done.out
+    assert "timer and caches of this machine" in done.out and "a spin of 200 us" in done.out

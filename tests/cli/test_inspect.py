@@ -205,7 +205,7 @@ def test_a_program_is_no_plugin(tmp_path):
     source.write_text("__global__ void k() {}\nint main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); }\n")
     for command in ("draw", "inspect"):
         error = run(command, str(source), fails=1).err
-        assert "is a program, which chooses its own input: 'reductio simulate' runs it" in error
+        assert "is a program with its own main(): run 'reductio simulate', or make its kernel a plug-in" in error
 
 
 def agreement():

@@ -288,7 +288,7 @@ def test_a_wrong_result_is_a_row_without_times(built, tmp_path):
     done = call("run", "comparison", "--device", "sim", "--variants", "^mine/drops-the-last$", "--types", "i32",
                 "--sizes", "1000", binary=built, cwd=tmp_path)
     note, error = done.err.splitlines()
-    assert done.code == 2 and "the simulated device keeps no time" in note and "mine/drops-the-last" in error
+    assert done.code == 2 and "the simulated device measures no time" in note and "mine/drops-the-last" in error
     rows = list(csv.DictReader(next(tmp_path.rglob("comparison.csv")).open(newline="")))
     assert rows and all(r["status"] == "wrong" and r["reason"] and not r["time_median_s"] for r in rows)
 

@@ -27,9 +27,9 @@ REDUCTIO_CPU_SUM_F32("mine/plain", plain)
 """
 
 
-def listing(language: str) -> str:
-    """Of the page."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (SOURCE / "docs/plugins.md").read_text(), re.MULTILINE | re.DOTALL)[0]
+def listing() -> str:
+    """The page's kernel."""
+    return re.findall(r"^```cuda\n(.*?)^```", (SOURCE / "docs/plugins.md").read_text(), re.MULTILINE | re.DOTALL)[0]
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +130,7 @@ REDUCTIO_CPU_SUM_F32("mine/later", later)
 def test_what_fails_after_other_cases_alone_is_found_again_with_them(reductio, tmp_path):
     (tmp_path / "later.c").write_text(LATER)
     done = reductio("verify", "--variants", "./later.c", "--tier", "quick")
-    assert "this case passes by itself: what came before it leaves something behind" in done.out
+    assert "this case passes alone: an earlier case leaves something behind" in done.out
     again = [shlex.split(line) for line in re.findall(r"again: (.*)", done.out)]
     assert any("--tier" in command for command in again), done.out
     for command in again:
@@ -156,7 +156,7 @@ def test_what_was_compiled_for_version_1_still_loads(reductio, tmp_path):
     header = tmp_path / "include" / "reductio" / "plugin.h"
     header.parent.mkdir(parents=True)
     text = (SOURCE / "src" / "plugin" / "include" / "reductio" / "plugin.h").read_text()
-    before, fields, after = re.split(r"( +/\* Of REDUCTIO_ROW_SUMS and .*?)(?=\} reductio_problem;)", text, flags=re.S)
+    before, fields, after = re.split(r"( +/\* For REDUCTIO_ROW_SUMS and .*?)(?=\} reductio_problem;)", text, flags=re.S)
     assert "offsets" in fields
     header.write_text((before + after).replace("VERSION 2u", "VERSION 1u"))
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{header.parents[1]}", str(FIXTURES / "table.c"), "-o", str(tmp_path / "old.so")],
@@ -217,7 +217,7 @@ def test_rows_columns_and_segments_are_a_plug_in_s_too(reductio, tmp_path):
     ('-DID="sum"',): "has a variant 'sum', whose id is not a group and a name",
     ('-DID="a/b/c"',): "has a variant 'a/b/c', whose id is not a group and a name",
     ('-DID="a/b c"',): "has a variant 'a/b c', whose id is not a group and a name",
-    ('-DID="host/plain"',): "has a variant 'host/plain', which is there already, from 'baselines/host.cpp'; rename it",
+    ('-DID="host/plain"',): "has a variant 'host/plain', which already exists, from 'baselines/host.cpp'; rename it",
     ("-DTYPES=256",): "has an unknown value in variant 'table/sum': types 256",
     ("-DTYPES=0",): "has no types in variant 'table/sum'",
     ("-DOPERATIONS=128",): "has an unknown value in variant 'table/sum': operations 128",
@@ -229,7 +229,7 @@ def test_rows_columns_and_segments_are_a_plug_in_s_too(reductio, tmp_path):
     ('-DSETTING=0,"1",0',): "has a null pointer in variant 'table/sum': the name of a setting",
     ('-DSETTING="a",0,0',): "has a null pointer in variant 'table/sum': the values of a setting",
     ('-DSETTING="a","1,,2",0',): "has a setting 'a' of '1,,2' in variant 'table/sum': give a word",
-    ('-DSETTING="a","1,2","3"',): "whose standard, '3', is none of its values",
+    ('-DSETTING="a","1,2","3"',): "whose default, '3', is not one of its values",
     ('-DSETTING="finish","host",0',): "has a setting 'finish' in variant 'table/sum', which means something else",
 }.items())
 def test_a_table_that_is_wrong_is_one_line(flags, why, reductio, tmp_path):
@@ -259,7 +259,7 @@ def test_settings_behind_a_file(reductio, tmp_path):
     compared = reductio("compare", "./mine.so:step=1", "./mine.so:step=4", "--sizes", "1000", "--contexts", "6", "--csv")
     assert [r["settings"] for r in compared.rows()] == ["step=4"]
     for command in ["info", "verify --variants"]:
-        assert "only compare takes settings behind a file" in reductio(*command.split(), "./mine.so:step=1").error()
+        assert "only compare takes settings after a file" in reductio(*command.split(), "./mine.so:step=1").error()
 
 
 def test_one_that_has_several_variants_is_named_with_one(reductio):
@@ -270,7 +270,7 @@ def test_one_that_has_several_variants_is_named_with_one(reductio):
 def test_ids_of_two_plugins_may_not_be_alike(reductio, tmp_path, mine):
     shutil.copy(mine, tmp_path / "other.c")
     error = reductio("list", "--plugin", "mine.c", "--plugin", "other.c").err.splitlines()[-1]
-    assert "plug-in 'other.c' has a variant 'mine/plain', which is there already, from 'mine.c'; rename it" in error
+    assert "plug-in 'other.c' has a variant 'mine/plain', which already exists, from 'mine.c'; rename it" in error
 
 
 # ---- compiling ----
@@ -316,13 +316,13 @@ def test_the_compilers_errors_are_shown(begin, reductio, tmp_path):
     program, *before = [*begin, BIN]
     failed = reductio(*before, "list", "./bad.cpp", binary=program)
     assert failed.code == 1 and "undeclared" in failed.err
-    assert re.search(r"cannot compile '\./bad\.cpp': \S+ ended with exit code 1, and says why above$", failed.err.strip())
+    assert re.search(r"cannot compile '\./bad\.cpp': \S+ failed with exit code 1; see its messages above$", failed.err.strip())
 
 
 def test_a_compiler_that_is_not_there(reductio, tmp_path, mine):
-    (tmp_path / "mine.cu").write_text(listing("cuda"))
-    assert "$NVCC is '/none/nvcc', which is no program" in reductio("list", "./mine.cu", NVCC="/none/nvcc").error()
-    assert "$CC is 'none-cc', which is no program" in reductio("list", "./mine.c", CC="none-cc").error()
+    (tmp_path / "mine.cu").write_text(listing())
+    assert "$NVCC is '/none/nvcc', which is not a program" in reductio("list", "./mine.cu", NVCC="/none/nvcc").error()
+    assert "$CC is 'none-cc', which is not a program" in reductio("list", "./mine.c", CC="none-cc").error()
     (tmp_path / "broken-cc").write_text("no interpreter")
     (tmp_path / "broken-cc").chmod(0o755)
     assert "broken-cc: Exec format error" in reductio("list", "./mine.c", CC=str(tmp_path / "broken-cc")).err
@@ -337,7 +337,7 @@ def test_a_compiler_of_several_words(reductio, mine):
 
 def test_a_cache_that_cannot_be_written(reductio, tmp_path, mine):
     (tmp_path / "file").write_text("")
-    assert "$XDG_CACHE_HOME names another folder" in reductio("list", "./mine.c", XDG_CACHE_HOME=str(tmp_path / "file")).error()
+    assert "set $XDG_CACHE_HOME to another folder" in reductio("list", "./mine.c", XDG_CACHE_HOME=str(tmp_path / "file")).error()
 
 
 def test_a_run_is_not_resumed_with_another_plugin_of_that_name(reductio, mine):
@@ -359,8 +359,8 @@ def skip_without_gpu():
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
 def test_the_pages_kernel_of_the_gpu(reductio, tmp_path):
     """Whose block size is to be given here."""
-    assert listing("cuda").count("528, 256, 0") == 1
-    (tmp_path / "mine.cu").write_text(listing("cuda").replace("528, 256, 0", "528, BLOCK, 0"))
+    assert listing().count("528, 256, 0") == 1
+    (tmp_path / "mine.cu").write_text(listing().replace("528, 256, 0", "528, BLOCK, 0"))
     failed = reductio("list", "./mine.cu")
     assert failed.code == 1 and "BLOCK" in failed.err  # nvcc's own words
     flags = "--nvcc-flags=-DBLOCK=256 -arch=compute_90"
@@ -390,7 +390,7 @@ ON_GPU = {
     "by-address": r"call 2 of one plan.*: got \S+, want \S+",
     "other-stream": r"the output was not written",
     "default-stream": r"the output was not written",
-    "past-workspace": r"wrote to memory behind its workspace of \d+ bytes",
+    "past-workspace": r"wrote to memory past its workspace of \d+ bytes",
     "changes-input": r"changed its input, which it does not declare",
     "bad-launch": r"invalid (argument|configuration)",
     "bad-address": r"an illegal memory access was encountered",
@@ -438,8 +438,8 @@ CAUGHT = {
     "thread": r"50 ms later the output is another: the call returned before its work was done",
     "deferred": r"the output was not written, or with what stood there before the call",
     "changes-input": r"changed its input, which it does not declare",
-    "past-output": r"behind the output",
-    "behind-workspace": r"wrote to memory behind its workspace of 16 bytes",
+    "past-output": r"past the output",
+    "behind-workspace": r"wrote to memory past its workspace of 16 bytes",
     "before-workspace": r"wrote to memory before its workspace",
     "rounds-up": r"changed how this thread rounds and left it so",
     "crashes": r"ended the process by SIGSEGV",
@@ -550,8 +550,8 @@ def test_libraries_of_other_languages(language, ending, command, reductio, tmp_p
     assert re.search(rf"ok +cpu +mine/{language} +\d+ passed", reductio("verify", "--variants", "./libmine.so").ok())
 
 
-def test_the_pages_variant_in_c(reductio, tmp_path):
-    (tmp_path / "mine.c").write_text(listing("c"))
+def test_the_example_in_c(reductio, tmp_path):
+    shutil.copy(SOURCE / "src" / "plugin" / "examples" / "mine.c", tmp_path)
     assert re.search(r"ok +cpu +mine/steps +\d+ passed", reductio("verify", "--variants", "./mine.c").ok())
 
 
@@ -561,7 +561,7 @@ def test_outside_of_the_source_folder_new_writes_a_plugin(tmp_path):
     assert said == (f"{file.name}: variant mine/first-idea, a plug-in; inside reductio's source folder it would join the "
                     "program")
     assert then.startswith("next: ") and f"verify --variants ./{file.name} && " in then and f" ./{file.name}" in then
-    assert "exists already; choose another name" in call("new", "mine/first-idea", cwd=tmp_path).error(1)
+    assert "already exists; choose another name" in call("new", "mine/first-idea", cwd=tmp_path).error(1)
     assert "--from chooses a kernel of reductio's source folder" in call("new", "mine/x", "--from", "atomic",
                                                                          cwd=tmp_path).error(1)
     if file.suffix == ".cpp":  # a kernel needs a GPU

@@ -18,7 +18,7 @@ def test_the_known_releases_are_listed_with_their_machine_code(reductio):
 
 
 def test_what_releases_cannot_read_is_refused(reductio, tmp_path):
-    assert "the machine code is known of 80, 90, 120, not of 91" in reductio("releases", "--architecture", "91").error()
+    assert "the machine code is known for 80, 90, 120, not for 91" in reductio("releases", "--architecture", "91").error()
     assert "none" in reductio("releases", tmp_path / "none").error()
     reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--set", "opt=O2", "--sizes", "2^10",
              "--out", "a").ok()

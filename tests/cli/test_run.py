@@ -150,7 +150,7 @@ def test_a_signal_ends_a_run_that_can_be_resumed(reductio, tmp_path, sent):
     out, err = going.communicate(timeout=HANGS_S)
     assert going.returncode == 1
     kept = len(read(results(tmp_path / "there")))
-    kept_words = re.fullmatch(r"reductio: cpu: interrupted; (.*); run it again with --resume to go on", err.splitlines()[-1])[1]
+    kept_words = re.fullmatch(r"reductio: cpu: interrupted; (.*); run it again with --resume to continue", err.splitlines()[-1])[1]
     assert re.fullmatch(rf"{kept} of \d+ points are kept" if kept else "before .*; nothing is kept", kept_words), kept_words
     assert reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--set", "opt=O2", "--sizes", "2^16", "--out",
                     "there", "--resume").ok()
@@ -160,7 +160,7 @@ def test_every_experiments_file_is_checked_before_the_first_is_measured(reductio
     sim = ["--device", "sim", "--variants", "^levels/naive$", "--types", "i32", "--sizes", "1000"]
     reductio("run", "comparison", *sim).ok()
     before = snapshot(tmp_path)
-    assert "results exist already" in reductio("run", "levels", "comparison", *sim).error(1)
+    assert "results already exist" in reductio("run", "levels", "comparison", *sim).error(1)
     assert snapshot(tmp_path) == before
     os.symlink("/no/such/place", tmp_path / "link")
     error = reductio("run", "comparison", *sim, "--out", "link", "--quiet").error(1)
@@ -171,9 +171,9 @@ def test_the_simulated_device_says_that_it_keeps_no_time(reductio, tmp_path):
     run = ["run", "comparison", "--device", "sim", "--variants", "^twopass/rolled$", "--types", "i32", "--sizes", "1000"]
     done = reductio(*run)
     rows = len(read(next(tmp_path.rglob("comparison.csv"))))
-    assert f"note: the simulated device keeps no time: {rows} rows will have no times, and take about " in done.err
+    assert f"note: the simulated device measures no time: {rows} rows will have no times, and take about " in done.err
     for command in ("plot", "report", "models"):
-        assert "has only rows of the simulated device, which keeps no time" in reductio(command).error(1)
+        assert "has only rows of the simulated device, which measures no time" in reductio(command).error(1)
     assert "holds 4 rows without a time" in reductio("models", next(tmp_path.rglob("machine.json")).parent).error(1)
     reductio(*SMALL, "--quiet").ok()
     assert "cpu: sum" in reductio("plot").ok()  # beside it, the folder with times is the one that is meant
@@ -244,7 +244,7 @@ def test_ways_of_timing_that_calls_do_not_have_are_no_rows(reductio, tmp_path):
     assert said["host/plain"] == ""
     assert said["twopass/rolled"] in reductio("info", "twopass/rolled").ok()
     only = ["run", "limits", "--device", "sim", "--variants", "^squares/"]
-    assert "nothing that was selected can be timed in a way that this experiment times (squares/" in reductio(
+    assert "this experiment has no timing mode for what was selected (squares/" in reductio(
         *only).error(1)
 
 
@@ -349,7 +349,7 @@ def test_more_than_memory_is_a_row_of_its_own_status(reductio, tmp_path, where, 
     done = reductio("run", *where, "--types", "f64", "--sizes", n, "--full")
     message, *warnings = reversed(done.err.splitlines())
     assert done.code == 1 and message.startswith(f"reductio: {where[0]}: no point was measured: ")
-    assert "memory" in message and all("WARNING" in w or "keeps no time" in w for w in warnings)
+    assert "memory" in message and all("WARNING" in w or "measures no time" in w for w in warnings)
     rows = read(next(tmp_path.rglob(f"{where[0]}.csv")))
     assert rows and all(r["status"] == "no_memory" and r["reason"] and r["time_median_s"] == "" for r in rows)
 
@@ -439,4 +439,4 @@ def test_rows_of_shapes_have_their_columns_and_a_hash_of_all_outputs(reductio, t
     resumed = reductio("run", "shapes", "--device", "cpu", "--variants", "^(host/rows|host/segments)$", "--shapes",
                        "1000x24/32,*x8", "--segments", "powerlaw:2.1", "--sizes", "2^12", "--max-samples", "6",
                        "--contexts", "6", "--out", "there", "--resume").ok()
-    assert "3 were there already" in resumed
+    assert "3 were already there" in resumed

@@ -266,7 +266,7 @@ def test_a_program_runs_as_on_a_gpu(simulate):
     (1, "endless wait", "has read the same word"),
     (2, "race", "of shared array s, which thread"),
     (3, "broken contract", "dynamic parallelism"),
-    (4, "out of bounds", "no memory of the device"),
+    (4, "out of bounds", "not memory of the device"),
     (5, "use after free", "global memory that was released"),
     (6, "misaligned", "not aligned to the 4 bytes"),
     (7, "read of unwritten memory", "which nobody has written since its allocation; cudaMalloc does not zero it: cudaMemset does$"),
@@ -630,7 +630,7 @@ def test_what_does_not_compile_is_told_by_its_line(simulate, folder, text, says)
 @pytest.mark.parametrize("arguments, says", [
     ((), "name the program's source"),
     (("nowhere.cu",), "cannot compile 'nowhere.cu': there is no such file"),
-    (("faults.cu", "0"), "'0' is no source"),
+    (("faults.cu", "0"), "'0' is not a source file"),
     (("faults.cu", "--orders", "sideways"), "unknown order 'sideways'"),
     (("faults.cu", "--orders", "forward@O7"), "unknown order 'forward@O7'"),
     (("faults.cu", "--timeout", "0"), "--timeout takes"),
@@ -667,7 +667,7 @@ def test_the_compiler_may_be_several_words(simulate, folder):
 
 def test_without_clang_the_package_is_named(simulate):
     done = simulate("faults.cu", REDUCTIO_CLANG="/no/clang++")
-    assert done.code == 1 and done.err == "reductio: $REDUCTIO_CLANG is '/no/clang++', which is no program\n"
+    assert done.code == 1 and done.err == "reductio: $REDUCTIO_CLANG is '/no/clang++', which is not a program\n"
 
 
 PLUGIN = r"""

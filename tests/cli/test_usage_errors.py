@@ -56,8 +56,8 @@ WRONG = [
     (["verify", "--shapes", "1000x*"], ["leave open", "--sizes"]),
     (["verify", "--segments", "giant"], ["'giant'", "uniform:32", "one-giant"]),
     (["verify", "--segments", "uniform:1", "--sizes", "2^32", "--variants", "^host/segments$"], ["more than 2^28"]),
-    (["verify", "--variants", "^host/plain$", "--shapes", "3x4"], ["none of the selected", "row_sums"]),
-    (["verify", "--operations", "sum", "--shapes", "3x4"], ["operation sum", "--shapes is of row_sums"]),
+    (["verify", "--variants", "^host/plain$", "--shapes", "3x4"], ["no selected variant takes these shapes", "row_sums"]),
+    (["verify", "--operations", "sum", "--shapes", "3x4"], ["operation sum", "--shapes is for row_sums"]),
     (["verify", "--variants", "^host/rows$", "--quiet", "--shapes", "2^25x2^25"], ["of memory", "free"]),
     (["compare", "host/rows", "eigen/rowwise", "--segments", "uniform:3"], ["share no operation", "segment_sums"]),
     (["run", "cpu", "--types", ""], ["--types", "empty"]),
@@ -69,8 +69,8 @@ WRONG = [
     *(([command], ["name a results folder", "none in out/results", "reductio run"])
       for command in ("models", "claims", "summarize")),
     (["new"], ["mine/first-idea", "reductio new --help"]),
-    (["run", "cpu", "--types=", "--sizes", "1000"], ["--types has an empty value"]),
-    (["run", "cpu", "--types="], ["--types has an empty value"]),
+    (["run", "cpu", "--types=", "--sizes", "1000"], ["--types is empty"]),
+    (["run", "cpu", "--types="], ["--types is empty"]),
     (["run", ""], ["experiment", "empty"]),
     (["run", "cpu", "--types", "f8"], ["'f8'", "i8, i32, i64, i128, f16, bf16, f32, f64"]),
     (["run", "cpu", "--types", "i32,,f32"], ["''", "i8, i32, i64, i128, f16, bf16, f32, f64"]),
@@ -101,7 +101,7 @@ WRONG = [
     (["run", "cpu", "--max-samples", "0"], ["--max-samples"]),
     (["run", "cpu", "--contexts", "5"], ["--contexts", "from 6 on", "not 5"]),
     (["run", "cpu", "--allocations", "5"], ["--contexts", "from 6 on", "not 5"]),
-    (["run", "cpu", "--allocations", "6", "--contexts", "7"], ["an earlier name of --contexts; give one of them"]),
+    (["run", "cpu", "--allocations", "6", "--contexts", "7"], ["the old name of --contexts; give only one"]),
     (["run", "cpu", "--allocations", "x"], ["malformed --contexts 'x'; give a whole number"]),
     (["run", "cpu", "--contexts", "50", "--max-samples", "20"], ["--max-samples 20", "--contexts 50"]),
     (["run", "cpu", "--timeout", "0"], ["--timeout 0", "more than 0"]),
@@ -125,7 +125,7 @@ WRONG = [
     (["run", "cpu", "--sizes", "5:"], ["malformed size '5:'", "2^10:2^30"]),
     (["releases", "--architecture", "foo"], ["--architecture takes a whole number, not 'foo'"]),
     (["compare", "host/plain", "host/unroll4", "--timeout", "foo"], ["--timeout takes a number of seconds, not 'foo'"]),
-    (["list", "--types", "i128", "--operations", "moments", "--variants", "host"], ["no variant has all of that"]),
+    (["list", "--types", "i128", "--operations", "moments", "--variants", "host"], ["no variant matches all of --variants"]),
     *((["list", "experiments", *option], [option[0], "leave it out"])
       for option in (["--variants", "x"], ["--types", "f32"], ["--device", "cpu"], ["--all"])),
     (["new"], ["name"]),
@@ -174,7 +174,7 @@ def test_no_gpu_exits_77_and_says_what_works(reductio, tmp_path, arguments):
 @pytest.mark.parametrize("value", ["0", "1", "95", "100%", "nan", "much"])
 def test_a_confidence_is_a_share_to_every_subcommand(reductio, arguments, value):
     assert reductio(*arguments, "--confidence", value).error(1) == (
-        f"reductio: --confidence takes a share between 0 and 1, as 95% or 0.95, not '{value}'")
+        f"reductio: --confidence takes a share between 0 and 1, such as 95% or 0.95, not '{value}'")
 
 
 @pytest.mark.parametrize("value", ["90%", "90 %", "0.9"])

@@ -330,7 +330,7 @@ def test_bad_input_is_one_line(reductio, tmp_path):
     assert "probes.csv lacks the column unit; make it again" in reductio("summarize", folder, "--judge", cwd=SOURCE).error()
     assert not (folder / "verdicts.csv").exists()
     (folder / "probes.csv").unlink()
-    for text, said in (("{", "is no JSON object"), ('{"version": 1}', "claims"),
+    for text, said in (("{", "is not a JSON object"), ('{"version": 1}', "claims"),
                        (cl.FILE.read_text().replace('"S1", "expects"', '"S0", "expects"'), "has no S0"),
                        (cl.FILE.read_text().replace('"expects": "more"', '"expects": "plenty"'),
                         "expects 'plenty'; known are more")):

@@ -34,7 +34,7 @@ def test_how_far_it_was_tested_stands_beside_ok(reductio):
     assert re.findall(r"^ok .* passed.*, n to (\S+)  ", printed, re.MULTILINE) == ["2^10+1"] * 2
     assert [v["largest_n"] for v in json.loads(reductio(*ONE, "--json").ok())["verified"]] == [1025] * 2
     assert [row["largest_n"] for row in reductio(*ONE, "--csv").rows()] == ["1025"] * 2
-    not_tested = "not tested of 2 variants: n beyond 2^31, where an int index overflows"
+    not_tested = "not tested for 2 variants: n beyond 2^31, where an int index overflows"
     assert printed.splitlines()[-2].startswith(not_tested)
     assert "not tested" not in reductio("verify", "--variants", "^host/plain$", "--sizes", "1000").ok(), "sizes were named"
 
@@ -153,7 +153,7 @@ def test_indices_of_32_bits_count_to_a_lowered_limit(reductio):
      "bias, neighbours, fault"),
     (["--like", "gpu-none", "--sizes", "1000"],
      "unknown GPU 'gpu-none' to be like; known: small, sm-75, sm-86, nvidia-h200, nvidia-b200"),
-    (["--like", "nvidia-h200"], "--like is of the simulated device; give --device sim, too"),
+    (["--like", "nvidia-h200"], "--like is for the simulated device; add --device sim"),
     (["--check", "chain", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
      "the additions of a chain are counted on the simulated device alone"),
     (["--check", "settings", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
@@ -166,7 +166,7 @@ def test_indices_of_32_bits_count_to_a_lowered_limit(reductio):
     (["--check", "exact", "--dataset", "subnormal", "--device", "sim", "--variants", "^twopass/rolled$", "--sizes", "1000"],
      "--check exact: the sum_of_squares of 'subnormal' data in f32 depends on the order of adding"),
     (["--check", "fault", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
-     "host/plain with opt=O2 has no known fault to check; 'reductio info host/plain' tells which settings have one"),
+     "host/plain with opt=O2 has no known fault to check; 'reductio info host/plain' lists the settings that have one"),
     (["--check", "fault", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--sizes", "1000", "--set",
       "block=64"], "has no known fault to check"),
     (["--dataset", "primes"], "unknown --dataset 'primes'; known: random, exact, "),

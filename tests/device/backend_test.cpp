@@ -132,7 +132,7 @@ TEST_P(EveryBackend, FindsWhatDiffersFromAnyByteOn) {
         backend->fill(m.bytes_at(at), 7, 1, stream);
       }
       backend->fill(m.bytes_at(start + bytes), 8, 1, stream);
-      EXPECT_TRUE(backend->repeats(m.bytes_at(start), 64, bytes, stream)) << "behind the end";
+      EXPECT_TRUE(backend->repeats(m.bytes_at(start), 64, bytes, stream)) << "past the end";
     }
 }
 

@@ -301,7 +301,7 @@ def test_missing_values_are_refused():
               pd.array([1, None], dtype="Int8"), pd.DataFrame({"a": [1, 2], "b": pd.array([1, None], "Int64")}),
               types.SimpleNamespace(null_count=1), types.SimpleNamespace(null_count=lambda: 1)):
         for function in (reductio.exact_sum, reductio.exact_moments, reductio.Partial):
-            with pytest.raises(reductio.Error, match=r"^1 of the values are missing; leave them out, as by x.dropna\(\)"):
+            with pytest.raises(reductio.Error, match=r"^1 of the values are missing; leave them out, for example with x.dropna\(\)"):
                 function(x)
     for dtype in ("Int64", "boolean"):
         assert reductio.exact_sum(pd.Series([1, 1], dtype=dtype)) == 2

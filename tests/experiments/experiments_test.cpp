@@ -637,7 +637,7 @@ TEST(Experiments, ShapesHasTheLibrariesCallsBesideOurRows) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
   std::set<std::string> ids;
   for (const Point& p : find_experiment("shapes").points({}, DeviceKind::cuda)) ids.insert(p.variant->id);
-  for (const char* id : {"cub/segmented", "cublas/gemv-ones", "modern/row-by-warp"})
+  for (const char* id : {"cub/segmented", "cub/reduce-by-key", "cublas/gemv-ones", "modern/row-by-warp"})
     EXPECT_TRUE(ids.contains(id)) << id;
 }
 

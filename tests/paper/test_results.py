@@ -85,9 +85,9 @@ BROKEN = {
 EDITED = {
     "UTF-16": (lambda text: text.decode().encode("utf-16"), "cpu.csv is UTF-16, as some editors save; save it as UTF-8"),
     "Latin-1": (lambda text: text.replace(b",sum,", b",s\xfcm,", 1), "cpu.csv:2:{at}: a byte that is not of UTF-8"),
-    "NUL": (lambda text: text.replace(b",sum,", b",s\0m,", 1), "cpu.csv:2:{at}: a NUL byte; mend that line, or"),
+    "NUL": (lambda text: text.replace(b",sum,", b",s\0m,", 1), "cpu.csv:2:{at}: a NUL byte; fix that line, or"),
     **{f"quote in {field}": (lambda text, field=field: text.replace(b",sum,", b"," + field + b",", 1),
-                             f"cpu.csv:2:{{at{back}}}: a quotation mark that does not belong there; mend that line, or")
+                             f"cpu.csv:2:{{at{back}}}: a quotation mark that does not belong there; fix that line, or")
        for field, back in ((b's"m', ""), (b'"s', "_begin"), (b'"s"m', "_begin"), (b'"s""', "_begin"))}}
 
 

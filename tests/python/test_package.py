@@ -84,7 +84,7 @@ def test_sums_of_rows_columns_and_segments(capfd):
 
     every = ["row_sums", "column_sums", "segment_sums"]
     assert reductio.verify(declared(shapes, types=["f32", "i32"], operations=every), tier="quick")
-    assert "takes rows one behind the other, without a pitch" in capfd.readouterr().out
+    assert "takes rows one after the other, without a pitch" in capfd.readouterr().out
     assert not reductio.verify(declared(other_axis, operations=["column_sums"]), tier="quick")
     assert "column 0 of" in capfd.readouterr().out
     table = reductio.compare("host/rows", "numpy/sum", "mine/shapes", operations="row_sums", shapes="*x32", **FEW)
@@ -359,10 +359,10 @@ def test_other_arguments():
 def test_names_that_exist():
     def first(x, out, stream): ...
     def second(x, out, stream): ...
-    with pytest.raises(reductio.Error, match="the program has a variant 'host/plain' already"):
+    with pytest.raises(reductio.Error, match="the program already has a variant 'host/plain'"):
         reductio.variant("host/plain", types=["f32"], arrays="numpy")(first)
     reductio.variant("mine/one", types=["f32"], arrays="numpy")(first)
-    with pytest.raises(reductio.Error, match="there is a variant 'mine/one' already, first of .*test_package.py"):
+    with pytest.raises(reductio.Error, match="variant 'mine/one' already exists, first of .*test_package.py"):
         reductio.variant("mine/one", types=["f32"], arrays="numpy")(second)
 
 
@@ -382,7 +382,7 @@ def test_declarations_are_checked(options, said):
 
 def test_what_is_no_variant():
     def plain(x, out, stream): ...
-    with pytest.raises(TypeError, match="plain is no variant: declare it by @reductio.variant"):
+    with pytest.raises(TypeError, match="plain is not a variant: declare it with @reductio.variant"):
         reductio.compare("host/plain", plain)
     with pytest.raises(reductio.Error, match="unknown variant 'host/plan'.*did you mean 'host/plain'"):
         reductio.compare("host/plan", "host/plain")
@@ -627,8 +627,8 @@ def test_the_packages_own_are_listed_where_they_run():
 
 
 @pytest.mark.parametrize("text, said", [
-    ("x = 1", "adds no variant by @reductio.variant"), ("1/0", "raised ZeroDivisionError: division by zero"),
-    (MINE.replace("mine/sum", "host/plain"), "cannot be loaded: the program has a variant 'host/plain' already")])
+    ("x = 1", "declares no variant with @reductio.variant"), ("1/0", "raised ZeroDivisionError: division by zero"),
+    (MINE.replace("mine/sum", "host/plain"), "cannot be loaded: the program already has a variant 'host/plain'")])
 def test_files_that_cannot_be_loaded(text, said, tmp_path):
     (tmp_path / "mine.py").write_text(text)
     code, out, error = python("-m", "reductio", "list", "./mine.py", cwd=tmp_path)
@@ -648,7 +648,7 @@ def test_a_file_that_starts_cuda_is_not_loaded(tmp_path, monkeypatch):
 def test_the_program_alone_runs_no_python(tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     code, out, error = python("list", "./mine.py", cwd=tmp_path, program=str(PACKAGE.parent / "bin" / "reductio"))
-    assert code == 1 and error == "reductio: './mine.py' is Python, which 'python -m reductio' runs: docs/python.md\n"
+    assert code == 1 and error == "reductio: './mine.py' is a Python file; use 'python -m reductio' (docs/python.md)\n"
 
 
 def test_without_pandas_a_table_is_a_list(tmp_path):

@@ -74,6 +74,41 @@ def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
     assert fields(table, "`exact/cpu`") == ["f32", "0.4", "20", "0.25", "0.25", "—"]
 
 
+def test_each_kind_of_data_has_the_least_speedup_of_exact_sums_and_its_size(tmp_path):
+    folder = synthetic.write_folder(tmp_path / "m")
+
+    def row(n, speedup, dataset="giants", variant="exact/sum", **more):
+        return synthetic.timed(1e-3, experiment="exact", variant=variant, operation="sum", n=n, dataset=dataset,
+                               timing_mode="device", settings="") | dict(speedup=speedup) | more
+
+    synthetic.write_csv(folder / "exact.csv", [
+        row(2**20, 0.834), row(2**22, 0.9), row(2**20, 0.1, variant="tuned/sum"), row(2**20, 1.5, "spread"),
+        row(2**13, 0.664, timing_mode="graph"), row(2**20, 0.2, element_type="i32")])
+    table = summary.data_of_exact(rs.Results(folder))
+    assert fields(table, "`giants`") == ["0.83 (2^20)", "0.66 (2^13)", "—", "—"]
+    assert fields(table, "`spread`") == ["1.50 (2^20)", "—", "—", "—"]
+
+
+def test_the_goals_that_are_missed_are_told_by_what_misses_them(tmp_path):
+    folder = synthetic.write_folder(tmp_path / "m")
+    blank = dict.fromkeys(tb.GOALS.names, "") | dict(quantity="speedup", points=9)
+    synthetic.write_csv(folder / "goals.csv", [
+        blank | dict(goal="a", what="near the ceiling", demanded=1.5, measured=1.25, verdict="missed"),
+        blank | dict(goal="a", quantity="slower", demanded=0, measured=0, verdict="met"),
+        blank | dict(goal="b", what="faster", demanded=1, measured=2, verdict="met")])
+    assert summary.tuned(rs.Results(folder)).splitlines()[2:] == [
+        "| near the ceiling | mean speedup at least 1.5 | mean 1.250 |"]
+
+
+def test_the_gallery_tells_a_claim_once_and_by_the_claim_where_the_sentence_is_of_another_verdict():
+    first = pd.Series(dict(variant="a/c", base="a/b", statement="it is faster"))
+    verdicts = {claim: (first, pd.DataFrame([first]), "holds") for claim in ("S1", "S2")}
+    said, told = {"S1": dict(verdict="holds", sentence="So it is."), "S2": dict(verdict="mixed", sentence="Not.")}, set()
+    assert summary.gallery.claims_on("a/c", verdicts, said, told) == [
+        "[S1](claims.md) *holds*: So it is.", "[S2](claims.md) *holds*: it is faster."]
+    assert summary.gallery.claims_on("a/b", verdicts, said, told) == ["[S1](claims.md)", "[S2](claims.md)"]
+
+
 def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "listed", lambda: {"claims": [{"id": "L7"}]})
     monkeypatch.setattr(in_words, "in_words", lambda: {"L7": dict(verdict="mixed; at 2^28: holds", sentence="It depends.")})
@@ -117,6 +152,34 @@ def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
     (tmp_path / "README.md").write_text("without markers")
     with pytest.raises(SystemExit, match="must hold each marker once"):
         summary.main(arguments)
+
+
+def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
+    def run(card, commit, **of):
+        return dict(machine_id=card, git_revision=commit) | of
+
+    def machine(name, runs, tools=()):
+        folder = synthetic.write_folder(tmp_path / name)
+        record = json.loads((folder / "machine.json").read_text())
+        (folder / "machine.json").write_text(json.dumps(record | dict(runs=runs, tools=list(tools), gpu=dict(name="G", uuid="GPU-00000000-0"),
+                                                                    build=dict(git_revision="2222222222"))))
+        return rs.Results(folder)
+
+    card = "GPU-12345678-9abc"
+    results = machine("m", [run(card, "0123456789", experiment="squares"), run(card, "0123456789", experiment="twopass"),
+                            run(card, "0123456789", experiment="tuned"), run("GPU-2", "abcdef0123", experiment="tuned")],
+                      [run(None, None, tool="compare", sha256={"to-host.csv": "1"})])
+    machine("c", [run("A CPU", "abcdef0123", experiment="cpu"), run("A CPU", "1111111111", experiment="cpu")])
+    assert summary.measured_on("squares", "twopass")(results) == "Measured on G GPU-12345678, commit 01234567."
+    assert summary.measured_on("tuned")(results) == (
+        "Measured on G GPU-12345678, commit 01234567 and G GPU-2, commit abcdef01.")
+    assert " ".join(summary.measured_on("squares", "to-host", "c/cpu", "twopass")(results).split()) == (
+        "Measured `squares`, `twopass` on G GPU-12345678, commit 01234567. `to-host` on G (card not recorded), commit not "
+        "recorded. `cpu` on A CPU, commit abcdef01 and 11111111.")
+    with pytest.raises(SystemExit, match="there is no levels.csv"):
+        summary.measured_on("levels")(results)
+    (results.folder / "levels.csv").touch()
+    assert summary.measured_on("levels")(results) == "Measured on G GPU-00000000, commit 22222222."
 
 
 def test_a_picture_of_other_results_or_none_is_noticed(folder, tmp_path, monkeypatch):

@@ -519,7 +519,7 @@ TEST(Hostile, leaves_state_between_calls_that_it_does_not_declare) {
                          static_cast<float*>(out), n, partials.ptr(), arrived.ptr());
     });
   });
-  expect_rejected(v, "declares as its persistent_state", Tier::quick);
+  expect_rejected(v, "as its persistent_state", Tier::quick);
   v.persistent_state = "the blocks that have arrived: zero between calls";
   expect_sound(v);
 }
@@ -1250,7 +1250,7 @@ Variant pipelined() {
 }
 TEST(Hostile, passes_sums_on_by_flags) {
   expect_sound(pipelined<true>());
-  expect_rejected(pipelined<false>(), "has passed no __threadfence() since it learnt of that", Tier::quick);
+  expect_rejected(pipelined<false>(), "has passed no __threadfence() since it acquired that", Tier::quick);
 }
 
 // ---- clusters, variables and other places
@@ -1291,7 +1291,7 @@ Variant in_clusters(std::size_t blocks) {
 }
 TEST(Hostile, adds_up_in_clusters) {
   expect_sound(in_clusters<Left::nothing>(8));
-  expect_rejected(in_clusters<Left::nothing>(10), "is no multiple of its clusters' 4", Tier::quick);
+  expect_rejected(in_clusters<Left::nothing>(10), "is not a multiple of its clusters' 4", Tier::quick);
   expect_rejected(in_clusters<Left::first_barrier>(8), "which may not have begun", Tier::quick);
   expect_rejected(in_clusters<Left::last_barrier>(8), "of its cluster, which has ended", Tier::quick);
 }

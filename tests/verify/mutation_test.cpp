@@ -557,9 +557,9 @@ REJECTED_BECAUSE(works_four_times, "call 5 of one plan")
 REJECTED_BECAUSE(keeps_its_first_stream, "call 2 of one plan, on another stream")
 REJECTED_BECAUSE(understates_its_chain, "does .finish say how the kernel ends? If so, set .longest_chain")
 REJECTED_BECAUSE(overstates_its_chain, "so much forgiven rounding hides real faults")
-REJECTED_BECAUSE(reads_far_away, ": reads 4 bytes that are no memory of the device")
-REJECTED_BECAUSE(reads_far_before, ": reads 4 bytes that are no memory of the device")
-REJECTED_BECAUSE(writes_far_away, ": writes 4 bytes that are no memory of the device")
+REJECTED_BECAUSE(reads_far_away, ": reads 4 bytes that are not memory of the device")
+REJECTED_BECAUSE(reads_far_before, ": reads 4 bytes that are not memory of the device")
+REJECTED_BECAUSE(writes_far_away, ": writes 4 bytes that are not memory of the device")
 REJECTED_BECAUSE(declares_one_thread, "declares a first launch of 1 blocks of 1 threads (PlanInfo), and launches ")
 REJECTED_BECAUSE(declares_no_launch, "declares a first launch of 0 blocks of 0 threads (PlanInfo), and launches ")
 REJECTED_BECAUSE(copies_in_enqueue, "enqueue() copies to the host, which waits for the device: only finish() may wait")
@@ -777,7 +777,7 @@ TEST(Mutation, fences) {
   expect_race("no_fence", Flaw::no_fence, writer);
   expect_race("no_writers_fence", Flaw::no_writers_fence, writer);
   expect_race("no_readers_fence", Flaw::no_readers_fence,
-              "this block has passed no __threadfence() since it learnt of that");
+              "this block has passed no __threadfence() since it acquired that");
   expect_race("no_readers_fence", Flaw::no_readers_fence, "needs a fence of its own after its atomic");
   expect_race("adds_plainly", Flaw::adds_plainly, "has published nothing since");
   expect_race("adds_plainly_between_fences", Flaw::adds_plainly_between_fences, "has published nothing since");

@@ -195,7 +195,7 @@ TEST(Wide, moments_of_which_one_value_is_wrong_are_rejected) {
   // The report's failures name the variant, so it has to last as long.
   const Variant writes_a_third = stand_in(WideFlaw::writes_a_third, {ElementType::f16}, {Operation::moments});
   const VerifyReport third = report_on(writes_a_third);
-  EXPECT_NE(text_of(third).find("bytes behind the output"), std::string::npos) << text_of(third);
+  EXPECT_NE(text_of(third).find("bytes past the output"), std::string::npos) << text_of(third);
 }
 
 /// Plans of `variant` that declare another longest chain than its own.

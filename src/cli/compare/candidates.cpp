@@ -39,7 +39,7 @@ std::vector<T> shared(const std::vector<Candidate>& all, std::vector<T> Variant:
     for (const Candidate& c : all)
       if (!has(c, one))
         throw UsageError(
-            fmt::format("{} does not do {} {}; compare variants that all do", c.variant->id, what, name(one)));
+            fmt::format("{} does not support {} {}; compare variants that all do", c.variant->id, what, name(one)));
   if (!asked.empty()) return asked;
   std::vector<T> out;
   for (const T one : all.front().variant->*list)
@@ -53,8 +53,9 @@ std::vector<T> shared(const std::vector<Candidate>& all, std::vector<T> Variant:
   for (const Candidate& c : all)
     if (std::none_of((c.variant->*list).begin(), (c.variant->*list).end(),
                      [&](T one) { return has(all.front(), one); }))
-      throw UsageError(fmt::format("{} does {}, {} does {}: different {}s cannot be compared", all.front().variant->id,
-                                   names(all.front().variant->*list), c.variant->id, names(c.variant->*list), what));
+      throw UsageError(fmt::format("{} supports {}, {} supports {}: different {}s cannot be compared",
+                                   all.front().variant->id, names(all.front().variant->*list), c.variant->id,
+                                   names(c.variant->*list), what));
   throw UsageError(fmt::format("these variants have no {} in common", what));
 }
 
@@ -89,7 +90,7 @@ std::vector<ElementType> shared_types(const std::vector<Candidate>& all, const s
 
 DeviceKind choose_device(const std::vector<Candidate>& all, const Selection& selection) {
   if (selection.device == DeviceKind::sim)
-    throw UsageError("the simulated device keeps no time, so nothing can be compared on it; --device cuda or cpu");
+    throw UsageError("the simulated device measures no time, so nothing can be compared on it; --device cuda or cpu");
   const auto runs_everywhere = [&](DeviceKind d) {
     return std::all_of(all.begin(), all.end(), [&](const Candidate& c) { return c.variant->runs_on(d); });
   };
@@ -104,7 +105,7 @@ DeviceKind choose_device(const std::vector<Candidate>& all, const Selection& sel
   if (runs_everywhere(DeviceKind::cuda)) return DeviceKind::cuda;
   // A build without CUDA knows the kernels by the simulated device alone; opening the GPU will say what is missing.
   if (runs_everywhere(DeviceKind::sim)) return DeviceKind::cuda;
-  throw UsageError("these variants do not run on one device; 'reductio list' shows where each runs");
+  throw UsageError("these variants share no device; 'reductio list' shows where each runs");
 }
 
 std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const std::string& asked, CacheState cache,
@@ -118,8 +119,8 @@ std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const st
             return mode_refusal(c, mode, other, timer).empty();
           }))
         states.emplace_back(name(other));
-    if (!states.empty()) return fmt::format("; --cache {} would do", join(states, " or "));
-    return mode == TimingMode::end_to_end ? "" : "; --modes end_to_end compares them so";
+    if (!states.empty()) return fmt::format("; use --cache {}", join(states, " or "));
+    return mode == TimingMode::end_to_end ? "" : "; use --modes end_to_end";
   };
   const auto demand = [&](TimingMode mode) {
     for (const Candidate& c : all)
@@ -132,7 +133,7 @@ std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const st
     for (const TimingMode mode : modes) {
       if (mode == TimingMode::clock || mode == TimingMode::globaltimer)
         throw UsageError(
-            fmt::format("mode {} gives readings, no times to compare; --modes device or end_to_end", name(mode)));
+            fmt::format("mode {} gives readings, not times; use --modes device or end_to_end", name(mode)));
       demand(mode);
     }
     return modes;
@@ -149,7 +150,7 @@ std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const st
   const Candidate *with = nullptr, *without = nullptr;
   for (const Candidate& c : all) (why_not(c, TimingMode::device).empty() ? with : without) = &c;
   if (with && without)
-    throw UsageError(fmt::format("{} has a device time and {} has none ({}); --modes end_to_end compares them so",
+    throw UsageError(fmt::format("{} has a device time and {} has none ({}); use --modes end_to_end",
                                  with->label, without->label, why_not(*without, TimingMode::device)));
   const TimingMode mode = with ? TimingMode::device : TimingMode::end_to_end;
   demand(mode);

@@ -23,7 +23,7 @@ namespace reductio::cli {
 double parse_effect(const std::string& text) {
   const auto share = parse_share(text);
   if (!share || !(*share > 0))
-    throw UsageError("--effect takes a share above 0, as 1% or 0.01, not '" + text + "'");
+    throw UsageError("--effect takes a share above 0, such as 1% or 0.01, not '" + text + "'");
   return *share;
 }
 
@@ -45,7 +45,7 @@ namespace {
 
 int run(CompareOptions& options) {
   if (options.what.empty())
-    throw UsageError("name the variants to compare, the base first, as 'reductio compare cub/sum twopass/rolled'");
+    throw UsageError("name the variants to compare, the base first: 'reductio compare cub/sum twopass/rolled'");
   if (options.until_decided && options.run.max_samples.value_or(looks.back()) < looks.back())
     throw UsageError(
         fmt::format("--max-samples {} is less than --until-decided may take: a sample in each of {} contexts",
@@ -65,13 +65,13 @@ int run(CompareOptions& options) {
       try {
         find_variant(word.substr(0, word.find(':')));
       } catch (const UsageError& e) {
-        throw UsageError(std::string(e.what()) + "; nor is there a folder of that name");
+        throw UsageError(std::string(e.what()) + "; there is no folder of that name, either");
       }
     }
   const auto folders = std::count_if(options.what.begin(), options.what.end(), is_folder);
   if (folders == 0) return compare_live(options);
   if (folders != static_cast<std::ptrdiff_t>(options.what.size()))
-    throw UsageError("variants are compared with variants and results folders with results folders; do not mix them");
+    throw UsageError("compare variants or results folders, not both");
   return compare_stored(options, rules.confidence);
 }
 
@@ -80,17 +80,17 @@ int run(CompareOptions& options) {
 Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<CompareOptions>();
   options->run.arguments = std::move(command_line);
-  CLI::App* sub = app.add_subcommand("compare", "Which variant is faster, by how much, and how sure is that?");
+  CLI::App* sub = app.add_subcommand("compare", "Tell which variant is faster, by how much, and how sure that is");
   sub->add_option("what", options->what,
-                  "Variants, the base first, each with settings of its own if need be (levels/naive:block=128), or the "
-                  "files of plug-ins; or results folders")
+                  "Variants, the base first, each with its settings if you like (levels/naive:block=128); or files of "
+                  "plug-ins; or results folders")
       ->type_name("VARIANT[:NAME=VALUE,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   options->selection.add_points(*sub);
   options->selection.add_variants(*sub);
   options->selection.add_plugins(*sub);
   add_words(*sub, "--experiment", options->experiments,
-            "Results folders: only the rows of these experiments, as comparison,tuned");
+            "Results folders: only rows of these experiments, such as comparison,tuned");
   sub->add_option(
          "--modes", options->modes,
          "What is timed: device, graph, replay, launch_to_idle, end_to_end (default: device if all have it, else "
@@ -100,12 +100,12 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
                   "State of the cache: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")
       ->type_name("STATE");
   sub->add_option("--dataset", options->dataset,
-                  "The data: random, or others of src/core/dataset.h, as ill-conditioned or spread, of floats")
+                  "The data: random, spread, ill-conditioned and others of src/core/dataset.h")
       ->type_name("NAME")
       ->capture_default_str();
   options->selection.add_order(*sub);
   add_sampling(*sub, options->run);
-  sub->add_option("--effect", options->effect, "The smallest effect that matters, as 1% or 0.01")
+  sub->add_option("--effect", options->effect, "The smallest effect that matters, such as 1% or 0.01")
       ->type_name("D")
       ->capture_default_str();
   sub->add_flag("--fail-if-slower", options->fail_if_slower, "Exit code 3 if anything is SLOWER, else 4 if UNDECIDED");
@@ -125,11 +125,11 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
             "slowed both down")
       ->type_name("VARIANT,...");
   sub->add_flag("--separately", options->separately,
-                "Each interval has the confidence on its own, instead of all of them together");
-  auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");
-  sub->add_option("--json-to", options->json_to, "The comparison as JSON into FILE, too")->type_name("FILE");
-  sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
-  sub->add_flag("--quiet", options->quiet, "Only the conclusions");
+                "Give each interval its confidence by itself, instead of all together");
+  auto* json = sub->add_flag("--json", options->json, "Print the comparison as JSON");
+  sub->add_option("--json-to", options->json_to, "Also write the comparison to FILE, as JSON")->type_name("FILE");
+  sub->add_flag("--csv", options->csv, "Print the comparison as CSV")->excludes(json);
+  sub->add_flag("--quiet", options->quiet, "Print only the conclusions");
   return {
       sub, [options, sub] {
         for (const char* name : {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache",
@@ -139,7 +139,7 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
         for (const char* name : {"--contexts", "--allocations"})
           if (options->until_decided && sub->count(name))
             throw UsageError(
-                fmt::format("--until-decided chooses how many contexts there are, and so does {}; drop one", name));
+                fmt::format("--until-decided and {} both set the number of contexts; give only one", name));
         load_plugins(options->selection);
         options->what = with_variants_of_plugins(options->what, options->selection);
         return run(*options);

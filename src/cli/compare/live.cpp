@@ -85,7 +85,7 @@ void check_request(const CompareOptions& options) {
   if (!options.save.empty() && options.save == options.baseline)
     throw UsageError("--baseline and --save-baseline name the same baseline; save under another name");
   if (options.until_decided && options.what.size() < 2 && options.baseline.empty())
-    throw UsageError("--until-decided needs a comparison; --save-baseline alone takes --contexts, as 80");
+    throw UsageError("--until-decided needs a comparison; with --save-baseline alone use --contexts, such as 80");
   if (options.what.size() < 2 && options.baseline.empty() && options.save.empty())
     throw UsageError("name at least two variants to compare, the base first (or one with --baseline)");
 }
@@ -130,8 +130,8 @@ std::vector<Point> points_of(const Request& request, const std::vector<TimingMod
   if (!request.selection.shapes.empty() && request.selection.operations.empty()) operations = request.operations;
   std::erase_if(operations, [&](Operation o) { return !takes(o, request.selection.shapes); });
   if (operations.empty())
-    throw UsageError("these variants share no operation over such shapes; --shapes is of row_sums and column_sums, "
-                     "--segments of segment_sums");
+    throw UsageError("these variants share no operation on these shapes; --shapes is for row_sums and column_sums, "
+                     "--segments for segment_sums");
   for (const Operation operation : operations)
     for (const ElementType type : selected_or(request.selection.types, {usual_type(request.types)})) {
       if (!is_defined(operation, type)) continue;
@@ -191,8 +191,8 @@ void print_answer(const Comparison& comparison, const Question& question, const 
                   const std::string& machine, const Json& origins) {
   const std::string how =
       question.then
-          ? "Unpaired: the baseline was measured at another time. What drifted since is in the ratio, but in its "
-            "interval only if it also varies between contexts. " +
+          ? "Unpaired: the baseline was measured at another time. The ratio includes drift since then; its "
+            "interval does only if the drift varies between contexts. " +
                 elsewhere(comparison, origins)
           : fmt::format("Paired: in turn, in random order, {} on {}. ", rounds_in_words(comparison), machine);
   print(comparison,
@@ -200,7 +200,7 @@ void print_answer(const Comparison& comparison, const Question& question, const 
          .who = [](const Compared& c) { return c.variant.label; },
          .how = how + confidence_in_words(comparison),
          .origins = origins,
-         .advice = question.options.until_decided ? "" : "; --until-decided takes more contexts"},
+         .advice = question.options.until_decided ? "" : "; --until-decided adds contexts"},
         question.options);
 }
 
@@ -217,7 +217,7 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
   };
   if (found(Status::wrong, "gave a wrong result")) return exit_wrong;
   if (found(Status::failed, "failed") || found(Status::timeout, "timed out") ||
-      found(Status::impossible, "was faster than hardware can be"))
+      found(Status::impossible, "was faster than the hardware allows"))
     return exit_error;
   return exit_ok;
 }

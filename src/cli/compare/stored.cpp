@@ -44,8 +44,8 @@ int compare_stored(const CompareOptions& options, double confidence) {
   print(comparison,
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
-         .how = "Unpaired: the two were measured at different times. What drifted in between is in the ratio, but in "
-                "its interval only if it also varies between contexts. " +
+         .how = "Unpaired: the two were measured at different times. The ratio includes drift in between; its "
+                "interval does only if the drift varies between contexts. " +
                 (options.relative_to.empty() ? std::string()
                                              : "Times were divided by those of " + join(options.relative_to, " or ") +
                                                    " in the same context, so drift that both share cancels. ") +

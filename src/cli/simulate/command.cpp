@@ -218,7 +218,8 @@ int run(const SimulateOptions& options) {
   if (sources.empty()) throw UsageError("name the program's source: reductio simulate prog.cu");
   for (const auto& source : sources)
     if (!is_plugin_source(source))
-      throw UsageError("'" + source.string() + "' is no source (.cu, .cpp); the program's own arguments follow a '--'");
+      throw UsageError("'" + source.string() +
+                       "' is not a source file (.cu, .cpp); put the program's own arguments after '--'");
   if (!(options.timeout_s > 0)) throw UsageError("--timeout takes a number of seconds above 0");
   SimulatedOptions how;
   for (const std::string& folder : options.folders) how.flags.push_back("-I" + folder);
@@ -239,20 +240,20 @@ Command add_simulate(CLI::App& app, std::vector<std::string> command_line) {
   if (dashes != command_line.end()) options->arguments.assign(dashes + 1, command_line.end());
   CLI::App* sub = app.add_subcommand("simulate", "Run a CUDA program without a GPU, and find its races, missing fences "
                                                  "and accesses out of bounds");
-  sub->add_option("sources", options->sources, "Its sources; behind a '--', its arguments")->type_name("FILE");
-  sub->add_option("-I", options->folders, "A folder of headers, for the compiler")
+  sub->add_option("sources", options->sources, "The program's sources; after '--', its arguments")->type_name("FILE");
+  sub->add_option("-I", options->folders, "A folder with headers")
       ->type_name("DIR")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("-D", options->macros, "A macro, for the compiler")
+  sub->add_option("-D", options->macros, "A macro")
       ->type_name("NAME[=VALUE]")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--std", options->standard, "The language, for the compiler (default: gnu++20)")->type_name("C++");
+  sub->add_option("--std", options->standard, "The language standard (default: gnu++20)")->type_name("C++");
   sub->add_option("--orders", options->orders,
                   "Orders of blocks and threads: forward, reverse, starve, random. Each has two runs, at -O0 and "
                   "at -O1, in processes of their own; forward@O1 is one run, for a program that changes files "
                   "(default: all)")
       ->type_name("LIST");
-  sub->add_option("--seed", options->seed, "Of the orders starve and random (default: 1)")->type_name("N");
+  sub->add_option("--seed", options->seed, "Seed of the orders starve and random (default: 1)")->type_name("N");
   sub->add_flag("--keep-going", options->goes_on,
-                "Go on after a finding: after a race, in the kernel; after another, behind the launch");
+                "Continue after a finding: after a race in the kernel, after others with the next launch");
   sub->add_option("--timeout", options->timeout_s, "Seconds that a run may take (default: 60)")->type_name("S");
   sub->add_flag("--json", options->as_json, "Print runs and findings as JSON, in place of the program's output");
   sub->add_option("--sarif", options->sarif, "Write the findings to this file, for pull requests")->type_name("FILE");

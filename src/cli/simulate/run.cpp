@@ -190,7 +190,7 @@ Running::Running(Way way, const RunHow& options, bool show)
     : run_{.way = std::move(way)}, show_(show), timeout_s_(options.timeout_s), started_s_(now_s()) {
   int output[2], findings[2];
   if (pipe2(output, O_CLOEXEC) != 0 || pipe2(findings, O_CLOEXEC) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+    throw std::system_error(errno, std::generic_category(), "cannot create a pipe");
   std::fflush(nullptr);
   pid_ = fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "cannot start a process");

@@ -161,16 +161,16 @@ void on_elsewhere(Access kind, std::uintptr_t at, std::size_t size, SiteCode sit
   if (const BlockState* const other = s.block_with_shared(at))
     stop_here(FaultKind::out_of_bounds, site_of(site),
               what + "of the shared memory of another block, number " + block_name(other->index) +
-                  ": a block reaches its own alone");
+                  ": a block can access only its own");
   if (const std::string name = host_variable_at(at); !name.empty())
     stop_here(FaultKind::out_of_bounds, site_of(site),
-              what + "of variable " + name + ", which is the host's: a kernel reaches __device__ ones, and parameters");
+              what + "of variable " + name + ", which is the host's: a kernel can access __device__ ones");
   const Stray stray = describe_stray(at);
   if (stray.released) stop_here(FaultKind::use_after_free, site_of(site), what + "of " + stray.words);
   stop_here(
       FaultKind::out_of_bounds, site_of(site),
       what + (at < 4096             ? "at a null pointer"
-              : stray.words.empty() ? "that are no memory of the device: a kernel reaches what it is given pointers "
+              : stray.words.empty() ? "that are not memory of the device: a kernel can access what it has pointers "
                                       "to, and not the host's memory"
                                     : stray.words));
 }
@@ -224,15 +224,15 @@ void fail_unwritten(const Touch& t) {
     stop_here(
         FaultKind::unwritten, site_of(t.site),
         "reads " + place_in_memory(t) + ", which nobody has written since " +
-            (t.memory->forgotten ? "this call began (what calls leave to each other, and what is there before "
-                                         "the first, the variant declares as its persistent_state)"
+            (t.memory->forgotten ? "this call began (a variant declares what its calls find there, and what is "
+                                         "there before the first, as its persistent_state)"
                                        : "its allocation") +
             in_words(default_stream_holds_work()
-                         ? "; what waits in the default stream, Stream{}, is not done before a call: a call zeroes "
-                           "what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
+                         ? "; work in the default stream, Stream{}, is not done before a call: a call zeroes what "
+                           "it needs on its own stream; use a zeroed_buffer for what calls leave to the next "
                            "(device/device.h)"
-                         : "; a call zeroes what it needs on its own stream, and what calls leave to each other is a "
-                           "zeroed_buffer (device/device.h)",
+                         : "; a call zeroes what it needs on its own stream; use a zeroed_buffer for what calls "
+                           "leave to the next (device/device.h)",
                      "; cudaMalloc does not zero it: cudaMemset does"));
   stop_here(FaultKind::unwritten, site_of(t.site),
             "reads " + place_in_memory(t) + ", which nobody in this block has written");
@@ -242,8 +242,8 @@ void fail_spinning() {
   stop_here(FaultKind::endless_wait, last_access(),
             "has read the same word " + std::to_string(spin_limit) +
                 " times in a row; loops that wait for another thread must poll " +
-                in_words("through load_acquire, or by an atomic as atomicAdd(p, 0)",
-                         "by an atomic, as atomicAdd(p, 0) or a load() of cuda::atomic_ref"));
+                in_words("with load_acquire, or with an atomic such as atomicAdd(p, 0)",
+                         "with an atomic, such as atomicAdd(p, 0) or a load() of cuda::atomic_ref"));
 }
 
 namespace {
@@ -315,9 +315,9 @@ void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const To
     what +=
         block + ", thread " + thread_name(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
     if (a.block_scope || (t.scope == Scope::block && t.kind != Access::read && t.kind != Access::write))
-      what += "an atomic with block scope is none to another block";
+      what += "an atomic with block scope is not atomic to another block";
     else if (of_two_sizes(a, t))
-      what += "atomics of two sizes are none to each other: use one size";
+      what += "atomics of two sizes are not atomic to each other: use one size";
     else if (!t.memory)
       what += "no barrier of the cluster stands between the two";
     else
@@ -331,7 +331,7 @@ void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const To
     what += std::string(" ") + did + in_brackets(a.site) + " with no barrier between";
     what += b.last_barrier.line ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
                                 : std::string(" (the block has passed no barrier yet)");
-    if (of_two_sizes(a, t)) what += "; atomics of two sizes are none to each other: use one size";
+    if (of_two_sizes(a, t)) what += "; atomics of two sizes are not atomic to each other: use one size";
   }
   scheduler().race(site_of(t.site), site_of(a.site), what + advice);
 }
@@ -500,9 +500,9 @@ void settle_unordered_store() {
   std::string advice;
   if (s.other.site == s.touch.site)
     advice = same_value
-                 ? "; both store the same value, which CUDA promises to be right for lanes of one warp at one "
-                   "line alone: let one thread store it"
-                 : "; they store different values by one line, and any may stay: let one thread store it, or each "
+                 ? "; both store the same value, which CUDA allows only for lanes of one warp at one line: let "
+                   "one thread store it"
+                 : "; they store different values at one line, and either may stay: let one thread store it, or each "
                    "in an element of its own";
   else if (same_value || !s.touch.memory)
     advice = "; two lines store there: if they mean two arrays, these overlap";

@@ -465,14 +465,14 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
       if (const Acquisition& q = mine->acquisitions[i]; q.by == by && q.chain == published[by]->chain &&
                                                         q.count > published[by]->index && q.scope != Scope::block)
         return "no barrier stands between thread " + thread_name(q.event.thread) +
-               " of this block, which has learnt of that" + at(q.event.site) + ", and " + reader;
+               " of this block, which has acquired that" + at(q.event.site) + ", and " + reader;
   const Publication& first = *(published[own] ? published[own] : published[fences]);
   if (mine)
     for (const auto& [thread, state] : mine->threads)
       for (const auto& [chain, l] : state.looks) {
         if (chain != first.chain || l.read[0] <= first.index) continue;
-        if (l.read[1] <= first.index) return "this block has learnt of that with block scope only" + at(l.site);
-        return "this block has passed no __threadfence() since it learnt of that" + at(l.site) +
+        if (l.read[1] <= first.index) return "this block has acquired that with block scope only" + at(l.site);
+        return "this block has passed no __threadfence() since it acquired that" + at(l.site) +
                ": a block that reads what others stored needs a fence of its own after its atomic";
       }
   // It may have read an atomic that came between, as a lock's.

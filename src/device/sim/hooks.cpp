@@ -245,8 +245,8 @@ void reductio_cpp_atomic(void* p, const Place* at) {
   if (address - reinterpret_cast<std::uintptr_t>(running->shared) >= shared_span && !owner_of(address)) return;
   checked([&] {
     stop_here(FaultKind::contract, at->site(),
-              "uses an atomic of C++, as std::atomic or __atomic_fetch_add, which kernels do not have: write atomicAdd "
-              "or its kin, " +
+              "uses a C++ atomic, such as std::atomic or __atomic_fetch_add, which kernels do not have: use atomicAdd "
+              "or the like, " +
                   in_words("load_acquire or store_release", "or cuda::atomic_ref"));
   });
 }

@@ -83,7 +83,7 @@ void check_launch(const Shape& s, const std::string& kernel) {
            std::to_string(max_threads_per_block));
   if (s.shared_bytes > shared_bytes_per_block)
     refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " +
-           std::to_string(shared_bytes_per_block) + " are there");
+           std::to_string(shared_bytes_per_block) + " is the most");
   if (s.cluster != 1) {
     if (gpu().capability < 90)
       refuse("clusters, which this GPU (like " + std::string(gpu().name) +
@@ -91,7 +91,7 @@ void check_launch(const Shape& s, const std::string& kernel) {
     if (s.cluster == 0 || s.cluster > max_cluster)
       refuse("clusters of " + std::to_string(s.cluster) + " blocks; CUDA launches 1 to " + std::to_string(max_cluster));
     if (const unsigned over = s.blocks.x % s.cluster; over != 0)
-      refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is no multiple of its clusters' " +
+      refuse("a grid of " + words(s.grid, s.blocks) + " blocks, which is not a multiple of its clusters' " +
              std::to_string(s.cluster) + "; round it up to " + std::to_string(s.blocks.x + s.cluster - over) +
              (is_flat(s.blocks) ? "" : " in x"));
     if (resident_blocks(s) == 0)

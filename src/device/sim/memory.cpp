@@ -32,7 +32,8 @@ namespace {
 using pages::page_bytes;
 
 constexpr unsigned char poison = 0xFF;
-constexpr const char* in_prepare = "a plan's memory is there from when it is prepared until it is destroyed (Buffer)";
+constexpr const char* in_prepare =
+    "allocate when the plan is prepared, and keep it until the plan is destroyed (Buffer)";
 /// How many bytes an allocation leaves free behind it, and no fewer than its own: who reaches past one, or by twice its
 /// size, finds no other.
 constexpr std::size_t least_gap = std::size_t{1} << 20;
@@ -118,9 +119,9 @@ Memory& owner_of_range(const void* p, std::size_t bytes, const char* what, Site 
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   Memory* const m = owner(begin);
   if (!m)
-    throw Fault(
-        FaultKind::use_after_free, "", 0, {}, "", 0,
-        called(what, site) + "the address is in no allocation of this device; it was released, or never its own");
+    throw Fault(FaultKind::use_after_free, "", 0, {}, "", 0,
+                called(what, site) +
+                    "the address is in no allocation of this device; it was released, or never allocated here");
   if (m->end - begin < bytes)
     throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
                 called(what, site) + std::to_string(bytes) + " bytes asked for, " +
@@ -417,7 +418,7 @@ Stray describe_stray(std::uintptr_t at) {
            " bytes in global memory";
   };
   if (below && at - below->end < near && (!above || at - below->end <= above->begin - at))
-    return {false, said(at - below->end, "behind the end", *below)};
+    return {false, said(at - below->end, "past the end", *below)};
   if (above && above->begin - at < near) return {false, said(above->begin - at, "before the start", *above)};
   return {false, ""};
 }

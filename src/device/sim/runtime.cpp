@@ -107,7 +107,7 @@ void cuda::forbid_in_kernel(const char* name, Site site) {
     stop_here(
         FaultKind::contract, site,
         std::string("a kernel calls ") + name +
-            ": the runtime is the host's here, and launches of kernels' own (dynamic parallelism) are not simulated");
+            ": only host code calls the runtime here; launches by kernels (dynamic parallelism) are not simulated");
 }
 
 namespace {
@@ -267,7 +267,7 @@ cudaError_t fill(const char* name, void* p, std::size_t pitch, int byte, std::si
                  cudaStream_t handle, bool waits, Site site) {
   return on_stream(name, handle, site, [&](Stream s) {
     if (width == 0 || height == 0) return cudaSuccess;
-    if (!of_device(p)) return fail(cudaErrorInvalidValue, site, name, "it is no memory of the device");
+    if (!of_device(p)) return fail(cudaErrorInvalidValue, site, name, "it is not memory of the device");
     wait_for_others(s);
     put(s, site, [=] {
       for (std::size_t row = 0; row < height; ++row) {
@@ -291,8 +291,8 @@ cudaError_t free_memory(const char* name, void* p, Site site) {
     if (runtime().program) synchronize_all();
     if (!begins_allocation(p))
       return fail(cudaErrorInvalidValue, site, name,
-                  in_arena(p) ? "the address is of no allocation that is there: freed before, or not its beginning"
-                              : "the address is not of the device's memory");
+                  in_arena(p) ? "the address is not the start of a live allocation: freed before, or inside one"
+                              : "the address is not in the device's memory");
     release(p);
     return cudaSuccess;
   });
@@ -366,7 +366,7 @@ void end_program() {
     return cudaSuccess;
   });
   if (const std::string undefined = scheduler().undefined_shuffles(); runtime().program && !undefined.empty())
-    note({}, "", undefined + "; what depends on it is left to chance");
+    note({}, "", undefined + "; what depends on it is undefined");
 }
 
 // ---- the calls ----
@@ -574,7 +574,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop,
                   "the work before an event has not ended; cudaEventSynchronize waits for it");
     *ms = 0;
     if (!std::exchange(runtime().said_no_times, true))
-      note(site, "", "elapsed times are 0: the simulated device checks, and takes no times");
+      note(site, "", "elapsed times are 0: the simulated device measures no time");
     return cudaSuccess;
   });
 }
@@ -838,7 +838,7 @@ void reductio_free(void* p) {
   checked([&] {
     if (!begins_allocation(p))
       stop_here(FaultKind::use_after_free, {},
-                "frees memory that is of no allocation: freed before, or not its beginning");
+                "frees an address that is not the start of a live allocation: freed before, or inside one");
   });
   release(p);
 }

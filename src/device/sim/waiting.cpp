@@ -158,7 +158,8 @@ void* in_cluster(const void* shared, unsigned rank, Site site) {
   const std::uintptr_t offset =
       reinterpret_cast<std::uintptr_t>(shared) - reinterpret_cast<std::uintptr_t>(running->shared);
   if (offset >= shared_span)
-    stop_here(FaultKind::out_of_bounds, site, "asks for the place in another block of what is no shared memory");
+    stop_here(FaultKind::out_of_bounds, site,
+              "asks for the place in another block of an address that is not shared memory");
   if (rank >= running->cluster_blocks)
     stop_here(FaultKind::out_of_bounds, site,
               "asks for block " + std::to_string(rank) + " of a cluster of " + std::to_string(running->cluster_blocks));

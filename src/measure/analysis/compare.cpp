@@ -174,7 +174,7 @@ std::size_t Comparison::intervals() const {
 Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect, bool separately,
                    int looks) {
   require_confidence(confidence);
-  if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
+  if (!(effect > 0)) throw UsageError("--effect must be above 0, such as 0.01 or 1%");
   Comparison out{.rows = {},
                  .paired = paired,
                  .separately = separately,
@@ -237,7 +237,8 @@ std::optional<double> least_effect(const Comparison& comparison) {
 std::string confidence_in_words(const Comparison& c) {
   const std::size_t count = c.intervals(), without = c.ratios() - count;
   if (count == 0)
-    return fmt::format("There is no interval: too few samples; an effect counts from {:g} % on.", 100 * c.effect);
+    return fmt::format("There is no interval: too few samples; the smallest effect that counts is {:g} %.",
+                       100 * c.effect);
   std::string what = count == 1     ? "The interval holds"
                      : c.separately ? fmt::format("Each of {} intervals holds by itself", count)
                                     : fmt::format("All {} intervals hold at once", count);
@@ -246,12 +247,12 @@ std::string confidence_in_words(const Comparison& c) {
     const PointKey& point = row.variant.row.point;
     return row.has_interval() && point.device == DeviceKind::cuda && point.timing_mode == TimingMode::end_to_end;
   });
-  return fmt::format("{} with {:g} % confidence; {}an effect counts from {:g} % on.{}", what, 100 * c.confidence,
-                     without ? fmt::format("{} of {} rows have too few samples for one; ", without, c.ratios()) : "",
-                     100 * c.effect,
-                     to_the_host ? " Timed end to end, an interval holds what another run measures less often than "
-                                   "it states (docs/measuring.md)."
-                                 : "");
+  return fmt::format(
+      "{} with {:g} % confidence; {}the smallest effect that counts is {:g} %.{}", what, 100 * c.confidence,
+      without ? fmt::format("{} of {} rows have too few samples for one; ", without, c.ratios()) : "", 100 * c.effect,
+      to_the_host ? " Timed end to end, an interval holds what another run measures less often than "
+                    "it states (docs/measuring.md)."
+                  : "");
 }
 
 }  // namespace reductio

@@ -88,8 +88,8 @@ Comparison compare(std::span<const Pair>, bool paired, double confidence, double
 /// The least effect that would decide all rows with an interval, to two digits, rounded up; nothing if all are decided.
 std::optional<double> least_effect(const Comparison&);
 
-/// "All 12 intervals hold at once with 95 % confidence; an effect counts from 1 % on.", how many rows have none, and,
-/// for a GPU's end-to-end times, that intervals cover less than they state (docs/measuring.md).
+/// "All 12 intervals hold at once with 95 % confidence; the smallest effect that counts is 1 %.", how many rows have
+/// none, and, for end-to-end times of a GPU, that intervals cover less than they state (docs/measuring.md).
 std::string confidence_in_words(const Comparison&);
 
 }  // namespace reductio

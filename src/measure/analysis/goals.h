@@ -15,7 +15,7 @@ namespace reductio {
 const std::vector<TableColumn>& goal_schema();
 
 /// The records of goals.csv, header included: a row for each demand of each goal. A goal's points are an experiment's
-/// rows of one call, these types and ways of timing, and these sizes: "odd" are 2^k - 1 and 2^k + 1 elements and starts
+/// rows of one call, these types and timing modes, and these sizes: "odd" are 2^k - 1 and 2^k + 1 elements and starts
 /// off alignment by one, "even" all others. Speedups over CUB are the rows', or those of the contrasts that the goal
 /// names, whose verdicts say what is slower or undecided. Empty where the folder has no tuned.csv.
 std::vector<Fields> goal_table(const std::vector<Fields>& set, const std::string& file,

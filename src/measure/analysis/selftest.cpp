@@ -57,7 +57,7 @@ class Comparing {
         if (row.status == Status::wrong) throw WrongResult(row.point.variant + " gave a wrong result: " + row.reason);
         if (row.status != Status::ok)
           throw DeviceError(fmt::format("{}: {}, {}", row.point.variant, name(row.status), row.reason));
-        if (!row.time_median_s) throw UsageError("this device keeps no time; a self-test needs a clock");
+        if (!row.time_median_s) throw UsageError("this device measures no time; a self-test needs a clock");
       }
       out.push_back(measured_in(outcome));
     }
@@ -176,7 +176,7 @@ SelftestReport selftest(Backend* backend, Instruments& instruments, const Selfte
   for (const std::size_t n : plan.sizes)
     pairs.insert(pairs.end(), static_cast<std::size_t>(plan.repeats),
                  {comparing.point(variant, n), comparing.point(variant, n)});
-  const auto itself = comparing.measure(pairs, plan.rules, variant.id + " beside itself");
+  const auto itself = comparing.measure(pairs, plan.rules, variant.id + " against itself");
   std::vector<double> bare_s;  // of each size
   for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
     SelfComparisons here;

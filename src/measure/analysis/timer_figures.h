@@ -17,7 +17,7 @@ struct Figure {
   std::string warning;  ///< empty where it is what a good measurement needs
 };
 
-/// All figures of this timer; none where the device keeps no time. One that cannot be measured is left out, and
+/// All figures of this timer; none where the device measures no time. One that cannot be measured is left out, and
 /// `notice` is told why. `theoretical_peak_bytes_per_s`: of the device's memory, 0 where unknown. Throws CallTimeout if
 /// the device no longer answers.
 std::vector<Figure> timer_figures(Backend&, const Instruments&, double theoretical_peak_bytes_per_s,

@@ -587,7 +587,7 @@ std::vector<Fields> verdict_table(std::string_view claims, const std::string& fi
                                   const std::vector<Contrast>& contrasts, const std::vector<Fields>& contrast_records,
                                   const std::filesystem::path& folder) {
   const Json all = Json::parse(claims, nullptr, false);
-  if (!all.is_object()) throw UsageError(file + " is no JSON object; take the project's own from git");
+  if (!all.is_object()) throw UsageError(file + " is not a JSON object; take the project's own from git");
   try {
     return Judge(all, contrasts, contrast_records, folder).table();
   } catch (const nlohmann::json::exception& e) {

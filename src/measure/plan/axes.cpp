@@ -61,7 +61,7 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
               }
   }
   if (out.empty() && !why_not.empty())
-    throw UsageError("nothing that was selected can be timed in a way that this experiment times (" + why_not + ")");
+    throw UsageError("this experiment has no timing mode for what was selected (" + why_not + ")");
   return out;
 }
 

@@ -14,7 +14,7 @@ std::string timing_refusal(DeviceKind, TimingMode, CacheState);
 /// Why calls of this variant with these settings cannot be timed so on any device; empty if they can.
 std::string timing_refusal(const Variant&, const Settings&, TimingMode, CacheState);
 
-/// The ways of timing that the variant's launches do not have, in one line: "finish=host, host-pinned: not device,
+/// The timing modes that the variant's launches do not have, in one line: "finish=host, host-pinned: not device,
 /// graph, replay (finishes on the host; timed end to end)". Empty: they have all. Whether kernels read a clock is said
 /// by Variant::reads_clock.
 std::string ways_without(const Variant&);

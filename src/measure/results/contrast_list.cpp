@@ -106,7 +106,7 @@ std::vector<Named> expanded(std::vector<Named> contrasts, const Json& group, con
 
 std::vector<Contrast> contrasts_in(std::string_view text, const std::string& file) {
   const Json all = Json::parse(text, nullptr, false);
-  if (!all.is_object()) refuse(file, "is no JSON object");
+  if (!all.is_object()) refuse(file, "is not a JSON object");
   const auto effects = get<std::map<std::string, double>>(all, "effects", file);
   const auto groups = get<std::vector<Json>>(all, "groups", file);
   std::vector<Contrast> out;
@@ -114,7 +114,7 @@ std::vector<Contrast> contrasts_in(std::string_view text, const std::string& fil
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Json& group = groups[g];
     const std::string where = fmt::format("{}: group {}", file, g + 1);
-    if (!group.is_object()) refuse(where, "is no JSON object");
+    if (!group.is_object()) refuse(where, "is not a JSON object");
     Contrast c;
     try {
       c.experiments = words(group, "experiments", where);

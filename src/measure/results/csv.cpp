@@ -22,8 +22,8 @@ std::string cause(int error) { return std::generic_category().message(error); }
 [[noreturn]] void write_failed(const std::filesystem::path& path, int error) {
   std::string hint;
   if (error == ENOSPC || error == EDQUOT)
-    hint = "; rows so far are intact: free some space; 'reductio run' then goes on with --resume";
-  if (error == EFBIG) hint = "; rows so far are intact: raise 'ulimit -f'; 'reductio run' then goes on with --resume";
+    hint = "; rows so far are intact: free some space; 'reductio run' then continues with --resume";
+  if (error == EFBIG) hint = "; rows so far are intact: raise 'ulimit -f'; 'reductio run' then continues with --resume";
   throw OutputError("cannot write " + path.string() + ": " + cause(error) + hint);
 }
 
@@ -55,7 +55,7 @@ std::string read_all(int fd, const std::filesystem::path& path) {
 }  // namespace
 
 void refuse_existing(const std::filesystem::path& path) {
-  throw UsageError("results exist already: " + path.string() + "; go on with --resume, or choose another --out");
+  throw UsageError("results already exist: " + path.string() + "; continue with --resume, or choose another --out");
 }
 
 namespace {
@@ -167,7 +167,7 @@ CsvLines parse_csv_lines(std::string_view text, const std::string& file) {
     text.remove_prefix(end + 1);
     const auto damaged = [&](std::size_t at, const std::string& what) {
       out.damage.push_back(fmt::format("{}:{}: {}", number, at + 1, what));
-      if (number == 1) refuse("has a damaged header, at line and column " + out.damage.front() + "; mend it");
+      if (number == 1) refuse("has a damaged header, at line and column " + out.damage.front() + "; fix it");
     };
     if (const std::size_t nul = line.find('\0'); nul != line.npos) {
       damaged(nul, "a NUL byte");

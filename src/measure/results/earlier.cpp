@@ -11,7 +11,7 @@
 namespace reductio {
 namespace {
 
-/// To the end; also by a device that keeps no time.
+/// To the end; also by a device that measures no time.
 bool was_sampled(const Row& row) { return row.status == Status::ok || row.status == Status::impossible; }
 
 std::string named(const PointKey& p) { return p.variant + (p.settings.empty() ? "" : " " + p.settings); }

@@ -131,7 +131,7 @@ std::string record_tool(const std::filesystem::path& folder, const Machine& mach
     std::string text = content_of(folder / file).value_or("");
     const std::vector<Fields> records = parse_csv(text).records;
     if (records.empty() || text.back() != '\n')
-      throw UsageError((folder / file).string() + " is no table; name a CSV file that a program has written there");
+      throw UsageError((folder / file).string() + " is not a table; name a CSV file that a program wrote there");
     const Fields& header = records.front();
     const auto column = static_cast<std::size_t>(std::find(header.begin(), header.end(), "run_id") - header.begin());
     std::set<std::string> ids;

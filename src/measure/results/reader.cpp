@@ -155,7 +155,7 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
   CsvLines csv = parse_csv_lines(text, path.string());
   if (csv.records.empty()) refuse("is empty; run the experiment again");
   if (!csv.damage.empty())
-    throw UsageError(fmt::format("{}:{}; mend that line, or run the experiment with --resume, which measures it again",
+    throw UsageError(fmt::format("{}:{}; fix that line, or run the experiment with --resume, which measures it again",
                                  path.string(), csv.damage.front()));
   const RecordReader<Row> rows(path.string(), std::move(csv.records));
   if (!csv.cut.empty()) refuse("ends in a row that was cut; finish that run with --resume");

@@ -24,7 +24,7 @@ enum class Status {
   over_limit,  ///< a call takes longer than the experiment's limit
   failed,      ///< the device reported an error
   wrong,       ///< a result outside its error bound; times are withheld
-  impossible,  ///< faster than hardware can be: not all was read, or the measurement is at fault
+  impossible,  ///< faster than the hardware allows: not all was read, or the measurement is wrong
   timeout,     ///< no result within the harness's patience
   no_memory,   ///< the device has not the memory for the input or for what the variant needs beside it
 };

@@ -421,7 +421,7 @@ std::vector<Record> RecordReader<Record>::all_at(std::size_t i) const {
   const Fields& all = fields(i);
   if (all.size() != records_[0].size())
     throw UsageError(
-        fmt::format("{} has {} fields where {} belong; mend or remove it", at_line(i), all.size(), records_[0].size()));
+        fmt::format("{} has {} fields where {} belong; fix or remove it", at_line(i), all.size(), records_[0].size()));
   const auto values_in = [&](std::size_t place) {
     return static_cast<std::size_t>(std::count(all[place].begin(), all[place].end(), value_separator)) + 1;
   };
@@ -444,7 +444,7 @@ std::vector<Record> RecordReader<Record>::all_at(std::size_t i) const {
       const std::size_t end = has_one_each ? std::min(rest.find(value_separator), rest.size()) : rest.size();
       const std::string_view text = rest.substr(0, end);
       if (!column->read(text, record) || !keeps(column->bound, column->value(record)))
-        throw UsageError(fmt::format("{}: {} is '{}', not {}; mend or remove it", at_line(i), column->name, text,
+        throw UsageError(fmt::format("{}: {} is '{}', not {}; fix or remove it", at_line(i), column->name, text,
                                      expected(*column)));
       if (has_one_each) rest.remove_prefix(std::min(end + 1, rest.size()));
     }

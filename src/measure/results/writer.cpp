@@ -23,8 +23,8 @@ std::filesystem::path made(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() + dangling_link_in(folder) +
-                      "; choose another --out");
+    throw OutputError("cannot create the folder " + folder.string() + ": " + error.message() +
+                      dangling_link_in(folder) + "; choose another --out");
   return folder;
 }
 
@@ -73,7 +73,7 @@ void Results::check(const std::filesystem::path& folder, const std::string& expe
   const auto csv = made(folder) / (experiment + ".csv");
   if (const std::string compressed = csv.string() + ".gz"; std::filesystem::exists(compressed))
     throw UsageError(compressed +
-                     " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
+                     " already has this experiment's rows, compressed; gunzip it and add --resume, or choose "
                      "another --out");
   if (!resume && std::filesystem::exists(csv)) refuse_existing(csv);
   check_destination(csv, "choose another --out");

@@ -79,7 +79,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   }
   require_confidence(rules.confidence);
   if (!(rules.time_budget_s > 0 && std::isfinite(rules.time_budget_s)))
-    throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",
+    throw UsageError(fmt::format("--timeout {:g} leaves no time for sampling; give seconds, more than 0",
                                  rules.time_budget_s));
   // Samples that the user demands are demanded of slow calls, too.
   rules.slow_samples =

@@ -296,7 +296,7 @@ class SessionRun {
       keep_for_ever(std::move(session_.instruments));
       keep_for_ever(session_.backend.release());
     }
-    if (results_) why += "; rows so far are in " + report_.csv.string() + ", --resume goes on behind it";
+    if (results_) why += "; rows so far are in " + report_.csv.string() + ", --resume continues after it";
     throw DeviceError(why);
   }
 

@@ -85,10 +85,10 @@ Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double
 }
 
 std::string_view rule_in_words(bool paired) {
-  return paired ? "Of each context and side the mean of log(t) without a tenth at either end; of the contexts' "
-                  "differences the Hodges-Lehmann centre and its signed-rank interval."
-                : "Of each context the mean of log(t) without a tenth at either end; of these the Hodges-Lehmann "
-                  "centre and its signed-rank interval; the two sides' errors combined as independent.";
+  return paired ? "Each context gives each side a mean of log(t) without a tenth at either end; their differences "
+                  "give the Hodges-Lehmann centre and its signed-rank interval."
+                : "Each context gives a mean of log(t) without a tenth at either end; these give the Hodges-Lehmann "
+                  "centre and its signed-rank interval; the two sides' errors combine as independent.";
 }
 
 double confidence_of_each(double together, std::size_t rows) {

@@ -42,7 +42,7 @@ struct Call {
 
 /// One timed call.
 struct Sample {
-  std::optional<double> seconds;        ///< nothing where the device keeps no time, and in the clock modes
+  std::optional<double> seconds;        ///< nothing where the device measures no time, and in the clock modes
   std::optional<double> device_part_s;  ///< end to end, plans that finish on the host
   std::optional<double> cycles;         ///< the kernel's own reading
   double cost_s = 0;                    ///< wall-clock time of taking this sample, everything included

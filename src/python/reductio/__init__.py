@@ -80,7 +80,7 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
     plug-ins. `options`: those of the command line, as sizes="2^10:2^28", types=["f32"], modes="replay,end_to_end",
     cache="warm", until_decided=True, max_samples=48. `show`: whether to print the table.
 
-    With a function in Python the ways of timing are `replay`, its kernels alone, and `end_to_end`, each call from
+    With a function in Python the timing modes are `replay`, its kernels alone, and `end_to_end`, each call from
     Python until the result is in host memory. Returns a Table: a pandas DataFrame if pandas is installed, else a list of
     dictionaries, with plot(). Columns, among others: `variant`, `element_type`, `n`, `timing_mode`, `base_time_s` and
     `time_s` (medians), `ratio` (how many times as fast as the base), `ratio_low`, `ratio_high`, `verdict`, and `reason`

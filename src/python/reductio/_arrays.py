@@ -416,7 +416,7 @@ def described(x) -> tuple[str, int, int, tuple[int, int]]:
         return _checked(type, str(x.dtype), x.data_ptr(), tuple(x.shape), None, (ON_CUDA, x.device.index or 0))
     if hasattr(x, "__array_interface__"):
         raise Error("the array is in host memory; reductio.sum adds up GPU memory, such as torch's or CuPy's")
-    raise Error(f"a {builtin_name(x)} is no array: it has neither __cuda_array_interface__ nor __dlpack__")
+    raise Error(f"a {builtin_name(x)} is not an array: it has neither __cuda_array_interface__ nor __dlpack__")
 
 
 def builtin_name(x) -> str:

@@ -327,7 +327,7 @@ def _refuse_missing(x, within: str = "") -> None:
         elif column is not x:
             missing += getattr(column, "null_count", 0)
     if missing:
-        raise Error(f"{missing} of the values are missing; leave them out, as by x.dropna(), or fill them")
+        raise Error(f"{missing} of the values are missing; leave them out, for example with x.dropna(), or fill them")
     if isinstance(x, numpy.ma.MaskedArray):
         if within and numpy.any(numpy.ma.getmask(x)):
             raise Error(f"the {within} holds an array with a mask, which is not read there; give numpy.ma.stack(x)")

@@ -183,6 +183,6 @@ def split(variants: Sequence[Any]) -> tuple[list[str], list[_variants.Variant]]:
                 functions.append(known)
         else:
             name = getattr(variant, "__name__", repr(variant))
-            raise TypeError(f"{name} is no variant: declare it by @reductio.variant(\"mine/{name}\", types=[...]), or "
+            raise TypeError(f"{name} is not a variant: declare it with @reductio.variant(\"mine/{name}\", types=[...]), or "
                             "name one of 'python -m reductio list'")
     return ids, functions

@@ -128,9 +128,9 @@ def variant(id: str, types: Iterable[str], *, operations: Iterable[str] = ("sum"
         made = _made(function)
         known = _into.get(id)
         if known is not None and not _same_function(known.function, function):
-            raise Error(f"there is a variant '{id}' already, {known.named} of {known.file}; choose another name")
+            raise Error(f"variant '{id}' already exists, {known.named} of {known.file}; choose another name")
         if _into is _registered and library().reductio_has(id.encode()):
-            raise Error(f"the program has a variant '{id}' already; choose another name")
+            raise Error(f"the program already has a variant '{id}'; choose another name")
         _into[id] = made
         return made
 
@@ -360,7 +360,7 @@ def _described(v: Variant, problem, **more) -> SimpleNamespace:
     axis, shape, out_shape = AXES.get(operation, 0), (problem.n,), (2,) if operation == "moments" else ()
     if operation in AXES:
         if problem.pitch != problem.columns:
-            raise Error("takes rows one behind the other, without a pitch")
+            raise Error("takes rows one after the other, without a pitch")
         shape = (problem.rows, problem.columns)
         out_shape = (shape[1 - axis],)
     elif operation == "segment_sums":

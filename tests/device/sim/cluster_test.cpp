@@ -173,7 +173,7 @@ TEST(SimClusterLaunch, RefusesWhatCudaRefuses) {
   const auto why = [&](std::size_t grid, unsigned cluster) {
     return launched<adds_up>({grid, 64, 0, {}, cluster}, out.ptr(), Steps{});
   };
-  EXPECT_NE(why(5, 2).find("a grid of 5 blocks, which is no multiple of its clusters' 2; round it up to 6"),
+  EXPECT_NE(why(5, 2).find("a grid of 5 blocks, which is not a multiple of its clusters' 2; round it up to 6"),
             std::string::npos);
   EXPECT_NE(why(34, 17).find("clusters of 17 blocks; CUDA launches 1 to 16"), std::string::npos);
   EXPECT_NE(launched<asks_too_far>({2, 1, 0, {}, 2}, out.ptr()).find("asks for block 2 of a cluster of 2"),

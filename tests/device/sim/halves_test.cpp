@@ -281,7 +281,7 @@ TEST_P(SimHalfAccesses, AtomicsAreRaceChecked) {
   const auto neighbours = zeros<half>(3);
   run<atomic_beside_plain>(1, 2, 0, neighbours.ptr(), 1);
   const Fault sizes = fault_of<by_two_sizes>(1, 2, 0, zeros<unsigned>(1).ptr());
-  EXPECT_TRUE(says(sizes, "atomics of two sizes are none to each other")) << sizes.what();
+  EXPECT_TRUE(says(sizes, "atomics of two sizes are not atomic to each other")) << sizes.what();
   const Fault unwritten = fault_of<half_at>(1, 1, 0, Buffer<half>(3).ptr(), 2);
   EXPECT_EQ(unwritten.kind, FaultKind::unwritten) << unwritten.what();
   const Fault beyond = fault_of<half_at>(1, 1, 0, neighbours.ptr(), 3);

@@ -57,7 +57,7 @@ TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
   EXPECT_TRUE(says(f, "reads element 3 of 8 elements in global memory, which nobody has written")) << f.what();
-  EXPECT_TRUE(says(f, "is a zeroed_buffer (device/device.h)")) << f.what();
+  EXPECT_TRUE(says(f, "use a zeroed_buffer for what calls leave to the next (device/device.h)")) << f.what();
   EXPECT_FALSE(says(f, "default stream")) << f.what();
 }
 
@@ -67,7 +67,7 @@ TEST_P(SimMemory, WhatWasToBeZeroedInTheDefaultStreamIsToldOf) {
   const Stream call = sim::create_stream();
   launch<adds_to_unwritten>({1, 1, 0, call}, fresh.ptr());
   const std::string why = error_of([&] { sim::synchronize(call); });
-  EXPECT_NE(why.find("what waits in the default stream, Stream{}, is not done before a call"), std::string::npos)
+  EXPECT_NE(why.find("work in the default stream, Stream{}, is not done before a call"), std::string::npos)
       << why;
   sim::synchronize({});
   sim::destroy_stream(call);

@@ -162,7 +162,7 @@ TEST_P(SimScopedAtomics, HaveEveryScope) {
   run<system_scope_of_all_blocks>(4, 32, 0, zeros<int>(1).ptr());
   const Fault f = fault_of<block_scope_of_all_blocks>(4, 32, 0, zeros<int>(1).ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-  EXPECT_TRUE(says(f, "an atomic with block scope is none to another block")) << f.what();
+  EXPECT_TRUE(says(f, "an atomic with block scope is not atomic to another block")) << f.what();
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_P(SimOrder, AFenceOnOneSideIsNotEnough) {
     f = fault_of_passing({.writer = Fence::none, .by = by});
     EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between")) << f.what();
     f = fault_of_passing({.reader = Fence::none, .by = by});
-    EXPECT_TRUE(says(f, "this block has passed no __threadfence() since it learnt of that (tests/device/sim/"))
+    EXPECT_TRUE(says(f, "this block has passed no __threadfence() since it acquired that (tests/device/sim/"))
         << f.what();
   }
 }
@@ -120,7 +120,7 @@ TEST_P(SimOrder, AnAtomicWithBlockScopeIsNoneToAnotherBlock) {
   const Fault f = fault_of<pass_message>(2, 1, 0, data.ptr(), flag.ptr(), out.ptr(), p);
   EXPECT_EQ(f.kind, FaultKind::race);
   EXPECT_TRUE(says(f, "block 0, thread 0 updated atomically in this launch")) << f.what();
-  EXPECT_TRUE(says(f, "an atomic with block scope is none to another block")) << f.what();
+  EXPECT_TRUE(says(f, "an atomic with block scope is not atomic to another block")) << f.what();
 }
 
 /// The fence is passed after the atomic, or before what it should publish.
@@ -325,7 +325,7 @@ TEST_P(SimOrder, AFenceOfAnotherThreadAndOfBlockScopeOrdersNothingBetweenBlocks)
 TEST_P(SimOrder, AFenceOfAnotherThreadMeetsFencesOnly) {
   const Fault learnt = fault_by_thread_0({.all_before = Fence::gpu, .set = By::relaxed, .wait = By::release_acquire});
   EXPECT_EQ(learnt.kind, FaultKind::race) << learnt.what();
-  EXPECT_TRUE(says(learnt, "this block has passed no __threadfence() since it learnt of that (tests/device/sim/"))
+  EXPECT_TRUE(says(learnt, "this block has passed no __threadfence() since it acquired that (tests/device/sim/"))
       << learnt.what();
   const Fault released = fault_by_thread_0({.all_after = Fence::gpu, .set = By::release_acquire, .wait = By::relaxed});
   EXPECT_EQ(released.kind, FaultKind::race) << released.what();
@@ -426,7 +426,7 @@ TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
   if (GetParam() == Order::forward) {
     EXPECT_EQ(f.threads, Threads{1}) << f.what();
     EXPECT_TRUE(
-        says(f, "no barrier stands between thread 0 of this block, which has learnt of that (tests/device/sim/"))
+        says(f, "no barrier stands between thread 0 of this block, which has acquired that (tests/device/sim/"))
         << f.what();
   }
 }
@@ -870,7 +870,7 @@ TEST_P(SimOrder, AtomicsOfTwoSizesAreNoneToEachOther) {
   EXPECT_EQ(on_host(out)[0], 42u);
   const Fault f = fault_of<by_halves>(2, 1, 0, again.ptr(), out.ptr(), 1u);
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-  EXPECT_TRUE(says(f, "atomics of two sizes are none to each other: use one size")) << f.what();
+  EXPECT_TRUE(says(f, "atomics of two sizes are not atomic to each other: use one size")) << f.what();
 }
 
 // ---------------------------------------------------------------------------------------------------- messages

@@ -348,7 +348,7 @@ TEST_P(SimPointers, PointersThatAreNone) {
   };
   expect_all(nullptr, FaultKind::out_of_bounds, "at a null pointer");
   expect_all(reinterpret_cast<unsigned*>(12), FaultKind::out_of_bounds, "at a null pointer");
-  const std::string host = "that are no memory of the device: a kernel reaches what it is given pointers to, and";
+  const std::string host = "that are not memory of the device: a kernel can access what it has pointers to, and";
   for (unsigned* const p : {&local, heap.get()}) expect_all(p, FaultKind::out_of_bounds, host);
   EXPECT_EQ(local, 7u);
   EXPECT_EQ(*heap, 7u);
@@ -368,7 +368,7 @@ TEST_P(SimPointers, PointersThatAreNone) {
                "updates (atomic) element 4 of 4 elements of 4 bytes in global memory");
   expect_all(out.ptr() - 1, FaultKind::out_of_bounds, "4 bytes before the start of an allocation of 16 bytes");
   expect_all(out.ptr() + 4096 / 4, FaultKind::out_of_bounds,
-             std::to_string(4096 - 16) + " bytes behind the end of an allocation of 16 bytes");
+             std::to_string(4096 - 16) + " bytes past the end of an allocation of 16 bytes");
 }
 
 __global__ void tells_where_its_shared_is(const void** out) {
@@ -410,7 +410,7 @@ TEST_P(SimPointers, PointersInAStructThatAreNone) {
       const Fault f =
           fault_of<reads_by_struct>(1, 32, 0, spans ? Pointers{nullptr, {p, 4}} : Pointers{p, {}}, out.ptr());
       EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
-      EXPECT_TRUE(says(f, "reads 4 bytes that are no memory of the device")) << f.what();
+      EXPECT_TRUE(says(f, "reads 4 bytes that are not memory of the device")) << f.what();
     }
 }
 
@@ -625,7 +625,7 @@ void expect_refused_atomic() {
   const Fault f = fault_of<access>(1, 32, 0, p.ptr());
   EXPECT_EQ(f.kind, FaultKind::contract) << f.what();
   EXPECT_EQ(f.file, "tests/device/sim/pointers_test.cpp") << f.what();
-  EXPECT_TRUE(says(f, "uses an atomic of C++, as std::atomic or __atomic_fetch_add, which")) << f.what();
+  EXPECT_TRUE(says(f, "uses a C++ atomic, such as std::atomic or __atomic_fetch_add, which")) << f.what();
 }
 __global__ void adds_by_a_builtin(unsigned* p) { __atomic_fetch_add(p, 1u, __ATOMIC_RELAXED); }
 __global__ void loads_by_a_builtin(unsigned* p) { while (__atomic_load_n(p, __ATOMIC_ACQUIRE) == 0) {} }

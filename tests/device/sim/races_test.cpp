@@ -192,10 +192,10 @@ TEST_P(SimRaces, LanesOfAWarpMayStoreOneValueTogether) {
   EXPECT_EQ(on_host(out)[0], 7u);
   const Fault differ = fault_of<lanes_store>(1, 64, 4, out.ptr(), 32u, 1u);
   EXPECT_EQ(differ.kind, FaultKind::race) << differ.what();
-  EXPECT_TRUE(says(differ, "; they store different values by one line, and any may stay: let one thread store it"))
+  EXPECT_TRUE(says(differ, "; they store different values at one line, and either may stay: let one thread store it"))
       << differ.what();
   const char* const strict =
-      "; both store the same value, which CUDA promises to be right for lanes of one warp at one line alone";
+      "; both store the same value, which CUDA allows only for lanes of one warp at one line";
   const Fault warps = fault_of<lanes_store>(1, 64, 4, out.ptr(), 64u, 0u);
   EXPECT_EQ(warps.kind, FaultKind::race) << warps.what();
   EXPECT_TRUE(says(warps, strict)) << warps.what();

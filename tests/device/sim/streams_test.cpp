@@ -56,8 +56,9 @@ TEST_F(SimStreams, AWatchedEnqueueMayNotWaitAllocateOrFree) {
             std::string::npos);
   EXPECT_NE(told([&] { copy_to_host<unsigned>(host.data(), kept->ptr(), 1, {}); }).find("enqueue() copies to the host"),
             std::string::npos);
-  EXPECT_NE(told([] { Buffer<unsigned>(1); }).find("enqueue() allocates device memory: a plan's memory is there"),
-            std::string::npos);
+  EXPECT_NE(
+      told([] { Buffer<unsigned>(1); }).find("enqueue() allocates device memory: allocate when the plan is prepared"),
+      std::string::npos);
   EXPECT_NE(told([] { HostBuffer<unsigned>(1, true); }).find("enqueue() allocates page-locked memory"),
             std::string::npos);
   EXPECT_NE(told([&] { kept.reset(); }).find("enqueue() frees device memory"), std::string::npos);

@@ -234,14 +234,15 @@ TEST(MeasureCompare, TooFewSamplesForAnIntervalAreSaidToBeTooFew) {
   EXPECT_EQ(one.rows[0].verdict, Verdict::undecided);
   EXPECT_EQ(one.ratios(), 1u);
   EXPECT_EQ(one.intervals(), 0u);
-  EXPECT_EQ(confidence_in_words(one), "There is no interval: too few samples; an effect counts from 1 % on.");
+  EXPECT_EQ(confidence_in_words(one), "There is no interval: too few samples; the smallest effect that counts is 1 %.");
   EXPECT_EQ(least_effect(one), std::nullopt);
   Comparison both = with_rounds(24);
-  EXPECT_EQ(confidence_in_words(both), "The interval holds with 95 % confidence; an effect counts from 1 % on.");
+  EXPECT_EQ(confidence_in_words(both),
+            "The interval holds with 95 % confidence; the smallest effect that counts is 1 %.");
   both.rows.push_back(one.rows[0]);
   EXPECT_EQ(confidence_in_words(both),
-            "The interval holds with 95 % confidence; 1 of 2 rows have too few samples for one; an effect counts from "
-            "1 % on.");
+            "The interval holds with 95 % confidence; 1 of 2 rows have too few samples for one; the smallest effect "
+            "that counts is 1 %.");
 }
 
 /// A row with this interval, and the verdict that it has for an effect of 1 %.

@@ -175,7 +175,7 @@ TEST(MeasureContrasts, TimesOfDifferentRunsMakeNoRatioAndFewContextsNoInterval) 
 
 TEST(MeasureContrasts, WhatIsMalformedIsOneClearLine) {
   const auto error = [](const std::string& text) { return error_of([&] { contrasts_in(text, "the list"); }); };
-  EXPECT_EQ(error("["), "the list: is no JSON object");
+  EXPECT_EQ(error("["), "the list: is not a JSON object");
   EXPECT_EQ(error(R"({"effects": {}})"), "the list: lacks 'groups'");
   const std::string device = R"("timing_mode": "device", "n": [1024])";
   EXPECT_EQ(error(list(R"("x": [[1]])", device)),

@@ -130,7 +130,7 @@ TEST(MeasureFigures, OfARealCpuAreThere) {
                                              "cold_clean_to_warm", "cold_dirty_to_warm"}));
   EXPECT_TRUE(notices.empty()) << notices[0];
   const auto sim = open_sim();
-  EXPECT_TRUE(timer_figures(*sim, make_instruments(*sim), 0, [](auto&) {}).empty()) << "keeps no time";
+  EXPECT_TRUE(timer_figures(*sim, make_instruments(*sim), 0, [](auto&) {}).empty()) << "measures no time";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Which ways of timing calls do not have.
+/// Which timing modes calls do not have.
 
 #include "measure/plan/ways.h"
 
@@ -67,7 +67,7 @@ TEST(MeasureWays, AProductHoldsWhatCanBeTimedAndSaysWhyNothingCan) {
   EXPECT_EQ(error_of<UsageError>([&] {
               product_of({.sizes = {10}, .modes = {TimingMode::device}}, naive, DeviceKind::sim);
             }),
-            "nothing that was selected can be timed in a way that this experiment times (levels/naive, device, "
+            "this experiment has no timing mode for what was selected (levels/naive, device, "
             "cold_dirty: finishes on the host; timed end to end)");
 }
 

@@ -78,7 +78,7 @@ TEST(MeasureCsv, AnExistingFileIsNeverOverwrittenNorSharedByTwo) {
     one.append("x\n");
     EXPECT_NE(error_of([&] { AppendFile::open(path); }).find("another run is writing"), std::string::npos);
   }
-  EXPECT_NE(error_of([&] { AppendFile::create(path); }).find("go on with --resume"), std::string::npos);
+  EXPECT_NE(error_of([&] { AppendFile::create(path); }).find("continue with --resume"), std::string::npos);
   AppendFile again = AppendFile::open(path);
   again.append("y\n");
   EXPECT_EQ(again.read(), "x\ny\n");
@@ -89,7 +89,7 @@ TEST(MeasureCsv, AFullDiskIsToldAndTakesNothingWithIt) {
   const std::string why = error_of([&] { full.append("x\n"); });
   EXPECT_NE(why.find("No space left on device"), std::string::npos) << why;
   EXPECT_NE(why.find("rows so far are intact"), std::string::npos) << why;
-  EXPECT_NE(why.find("'reductio run' then goes on with --resume"), std::string::npos)
+  EXPECT_NE(why.find("'reductio run' then continues with --resume"), std::string::npos)
       << why;  // compare has no such thing
 }
 

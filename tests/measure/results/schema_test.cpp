@@ -180,14 +180,14 @@ TEST(MeasureSchema, ListsThatDoNotFitTogetherAreToldByTheirColumns) {
   EXPECT_EQ(told("time_s", "1e-6 2e-6 3e-6 4e-6"),
             "f:3 has 4 values for time_s and 3 for round; copy the whole results folder again");
   EXPECT_EQ(told("time_s", "1e-6 soon 3e-6"),
-            "f:3: time_s is 'soon', not a finite number of 0 or more; mend or remove it");
+            "f:3: time_s is 'soon', not a finite number of 0 or more; fix or remove it");
   for (const char* bad : {"inf", "nan", "-1e-6"})
     EXPECT_EQ(told("time_s", "1e-6 " + std::string(bad) + " 3e-6"),
-              "f:3: time_s is '" + std::string(bad) + "', not a finite number of 0 or more; mend or remove it");
+              "f:3: time_s is '" + std::string(bad) + "', not a finite number of 0 or more; fix or remove it");
   EXPECT_EQ(told("time_s", "1e-6 0 3e-6"), "") << "a clock that saw no time pass";
-  EXPECT_EQ(told("context", "0 -1 2"), "f:3: context is '-1', not a whole number; mend or remove it");
-  EXPECT_EQ(told("round", "0  2"), "f:3: round is '', not a whole number; mend or remove it");
-  EXPECT_EQ(told("round", ""), "f:3: round is '', not a whole number; mend or remove it");
+  EXPECT_EQ(told("context", "0 -1 2"), "f:3: context is '-1', not a whole number; fix or remove it");
+  EXPECT_EQ(told("round", "0  2"), "f:3: round is '', not a whole number; fix or remove it");
+  EXPECT_EQ(told("round", ""), "f:3: round is '', not a whole number; fix or remove it");
   EXPECT_EQ(told("time_s", ""), "") << "what all samples lack needs no separators";
 }
 
@@ -222,27 +222,27 @@ TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
     return error_of([&] { RecordReader<Row>("f", {columns(), fields}).at(0); });
   };
   for (const char* bad : {"many", "", "-1", "-5", "1.5", "1e3"})
-    EXPECT_EQ(told("n", bad), "f:2: n is '" + std::string(bad) + "', not a whole number; mend or remove it");
+    EXPECT_EQ(told("n", bad), "f:2: n is '" + std::string(bad) + "', not a whole number; fix or remove it");
   for (const char* bad : {"1e-6 s", "inf", "-inf", "nan", "-1e-6"}) {
     EXPECT_EQ(told("time_median_s", bad),
-              "f:2: time_median_s is '" + std::string(bad) + "', not a finite number of 0 or more; mend or remove it");
+              "f:2: time_median_s is '" + std::string(bad) + "', not a finite number of 0 or more; fix or remove it");
     EXPECT_EQ(told("speedup", bad),
-              "f:2: speedup is '" + std::string(bad) + "', not a finite number above 0; mend or remove it");
+              "f:2: speedup is '" + std::string(bad) + "', not a finite number above 0; fix or remove it");
   }
   EXPECT_EQ(told("time_median_s", "0"), "");
-  EXPECT_EQ(told("speedup", "0"), "f:2: speedup is '0', not a finite number above 0; mend or remove it");
-  EXPECT_EQ(told("abs_error", "inf"), "f:2: abs_error is 'inf', not a finite number; mend or remove it");
+  EXPECT_EQ(told("speedup", "0"), "f:2: speedup is '0', not a finite number above 0; fix or remove it");
+  EXPECT_EQ(told("abs_error", "inf"), "f:2: abs_error is 'inf', not a finite number; fix or remove it");
   EXPECT_EQ(told("abs_error", "0"), "");
   EXPECT_EQ(told("time_ci_low_s", "-1e-6"), "") << "a clock that is too coarse for the call";
-  const std::string types = "', not one of i8, i32, i64, i128, f16, bf16, f32, f64; mend or remove it";
+  const std::string types = "', not one of i8, i32, i64, i128, f16, bf16, f32, f64; fix or remove it";
   EXPECT_EQ(told("element_type", "f99"), "f:2: element_type is 'f99" + types);
   EXPECT_EQ(told("accumulator_type", "f99"), "f:2: accumulator_type is 'f99" + types);
   EXPECT_EQ(told("timing_mode", "fast"),
             "f:2: timing_mode is 'fast', not one of device, graph, replay, launch_to_idle, end_to_end, "
-            "clock, globaltimer; mend or remove it");
+            "clock, globaltimer; fix or remove it");
   EXPECT_EQ(told("status", "fine"),
             "f:2: status is 'fine', not one of ok, refused, over_limit, failed, wrong, impossible, "
-            "timeout, no_memory; mend or remove it");
+            "timeout, no_memory; fix or remove it");
   EXPECT_EQ(told("time_median_s", ""), "");
 }
 

@@ -202,7 +202,7 @@ TEST(MeasureRun, AFolderThatCannotBeWrittenIsOneClearLine) {
   RunFolder folder;
   write_whole_file(folder.path() / "scripted", "a file where the folder should be");
   const std::string why = error_of([&] { folder.run({point(a, 100)}); });
-  EXPECT_NE(why.find("cannot make the folder"), std::string::npos) << why;
+  EXPECT_NE(why.find("cannot create the folder"), std::string::npos) << why;
   EXPECT_EQ(why.find('\n'), std::string::npos);
 }
 
@@ -273,7 +273,7 @@ TEST(MeasureRun, ADeviceThatNoLongerAnswersEndsTheRunBehindARow) {
   const std::vector<Point> points{point(a, 10), point(hangs, 20), point(a, 30)};
   const std::string why = error_of([&] { folder.run(points); });
   EXPECT_NE(why.find("hangs stopped the device (no result within 60 s)"), std::string::npos) << why;
-  EXPECT_NE(why.find("--resume goes on behind it"), std::string::npos) << why;
+  EXPECT_NE(why.find("--resume continues after it"), std::string::npos) << why;
   ASSERT_EQ(folder.stored().size(), 1u) << "nothing else of its batch, which was under way";
   EXPECT_EQ(folder.stored()[0].at("status"), "timeout");
   folder.resume(points);

@@ -385,7 +385,7 @@ TEST(MeasureStored, ACompressedTableIsReadAndNotAddedTo) {
   EXPECT_EQ(read_results(path).rows.size(), 9u);
   EXPECT_EQ(read_results(path).rows.front().seconds, before);
   EXPECT_NE(
-      error_of([&] { measured(folder); }).find("test.csv.gz has this experiment's rows already, compressed; gunzip it"),
+      error_of([&] { measured(folder); }).find("test.csv.gz already has this experiment's rows, compressed; gunzip it"),
       std::string::npos);
   const std::string whole = *content_of(compressed);
   write_whole_file(compressed, whole.substr(0, whole.size() - 3));

@@ -1,10 +1,10 @@
-/* A reduction of yours, as a variant of reductio: plain C99 and C++, no dependency. docs/plugins.md has examples.
+/* Your reduction as a variant of reductio: plain C99 and C++, no dependency. docs/plugins.md has examples.
  *
  *   #include <reductio/plugin.h>
  *   static void my_sum(const float* in, size_t n, float* out, void* workspace, cudaStream_t stream) { ... }
  *   REDUCTIO_SUM_F32("mine/sum", my_sum)
  *
- * The macros at the end serve most kernels. They may be used as often as you like, in several files of one library.
+ * The macros at the end suffice for most kernels. Use them as often as you like, also in several files of one library.
  * Other languages define the structures below, and one function with C linkage: reductio_plugin(). */
 #ifndef REDUCTIO_PLUGIN_H
 #define REDUCTIO_PLUGIN_H
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Raised by every change of what follows. A program loads plug-ins of this version and of those before. Version 2 has
- * sums of rows, columns and segments. */
+/* Grows with every change below. A program loads plug-ins of this version and of earlier ones. Version 2 added sums of
+ * rows, columns and segments. */
 #define REDUCTIO_PLUGIN_VERSION 2u
 
 /* reductio_variant.operations and .types are sums of these. */
@@ -26,8 +26,7 @@ enum {
   REDUCTIO_SUM_OF_SQUARES = 2,
   REDUCTIO_MOMENTS = 4,  /* the sum and the sum of squares, in this order, by one call */
   REDUCTIO_WIDE_SUM = 8, /* the sum of i8 or i32 in i64, of f32 in f64 */
-  /* Many sums, one behind the other in `out`: of each row or column of a matrix that lies row by row, or of each
-   * segment. */
+  /* Many sums, one after the other in `out`: of each row or column of a row-major matrix, or of each segment. */
   REDUCTIO_ROW_SUMS = 16,
   REDUCTIO_COLUMN_SUMS = 32,
   REDUCTIO_SEGMENT_SUMS = 64
@@ -57,7 +56,7 @@ enum {
   REDUCTIO_SAME = 2            /* for one n, whatever the settings and the GPU */
 };
 
-/* What its user may choose, as --set block=256. */
+/* What the user may choose, such as --set block=256. */
 typedef struct reductio_setting {
   const char* name;
   const char* values;   /* "128,256,512" */
@@ -66,25 +65,25 @@ typedef struct reductio_setting {
 
 struct reductio_variant;
 
-/* What a plan is for. It stays where it is until the plan is destroyed. */
+/* The problem that a plan solves. It keeps its address until the plan is destroyed. */
 typedef struct reductio_problem {
-  const struct reductio_variant* variant; /* as the table has it */
+  const struct reductio_variant* variant; /* the table's */
   uint32_t operation;                     /* one of REDUCTIO_SUM, ... */
   uint32_t type;                          /* one of REDUCTIO_I8, ... */
   uint64_t n;                             /* elements; may be 0 */
   const char* const* settings;            /* the values chosen, in the order of reductio_variant.settings */
   void* workspace;                        /* GPU memory (CPU: host memory), aligned to 256 bytes, filled with 0xFF */
   uint64_t workspace_bytes;               /* what workspace_bytes() asked for */
-  /* Of REDUCTIO_ROW_SUMS and REDUCTIO_COLUMN_SUMS; else 0. n is rows * columns. */
+  /* For REDUCTIO_ROW_SUMS and REDUCTIO_COLUMN_SUMS; else 0. n is rows * columns. */
   uint64_t rows, columns, pitch; /* element k of row r is in[r * pitch + k]; a pitch is at least `columns` */
-  /* Of REDUCTIO_SEGMENT_SUMS; else 0. Segment s has the elements from offsets[s] to offsets[s + 1] - 1, or none. */
+  /* For REDUCTIO_SEGMENT_SUMS; else 0. Segment s has the elements from offsets[s] to offsets[s + 1] - 1, or none. */
   uint64_t segments;
   const int64_t* offsets; /* in the memory that `in` is in; null for a plan that is never called */
 } reductio_problem;
 
-/* Functions that return const char* return null where all is well, else what is wrong, in one line. The program copies
- * the text before it calls the plug-in again. Calls come from one thread. No CUDA call while the library is loaded or
- * in reductio_plugin(): the program forks processes, and in one that is forked CUDA must not have started. */
+/* Functions that return const char* return null on success, else one line that says what is wrong. The program copies
+ * that text before it calls the plug-in again. All calls come from one thread. Make no CUDA call while the library is
+ * loaded or in reductio_plugin(): the program forks, and a forked process cannot use CUDA that has started. */
 typedef struct reductio_variant {
   const char* id;    /* "mine/atomic": a group and a name, of letters, digits and - _ + . @ */
   const char* title; /* in a few words; null: the id */
@@ -97,33 +96,32 @@ typedef struct reductio_variant {
   const reductio_setting* settings;
   uint32_t setting_count;
 
-  /* Bytes of workspace; null: none. problem->workspace is not there yet. */
+  /* Bytes of workspace; null: none. problem->workspace is not set yet. */
   uint64_t (*workspace_bytes)(const reductio_problem* problem);
-  /* The most additions that one element passes through, which sets the rounding error that is allowed; null: n. */
+  /* The most additions that any element goes through. It sets the allowed rounding error; null: n. */
   uint64_t (*longest_chain)(const reductio_problem* problem);
-  /* Once for each plan, before its calls: here memory is allocated and state is set. `plan` is yours, for the functions
-   * below; null: nothing to prepare. If it returns a text, that is why the problem is refused, and destroy() is not
-   * called. */
+  /* Called once for each plan, before its calls: allocate memory and set state here. `plan` is yours, for the functions
+   * below; null: nothing to prepare. A text refuses the problem with that reason; destroy() is not called then. */
   const char* (*prepare)(const reductio_problem* problem, void** plan);
-  /* The call. On a GPU it puts its work onto `stream`, a cudaStream_t, and returns: no allocation, no waiting, no other
-   * stream. `in` is aligned to the element alone; `out`, in GPU memory, to the result. On a CPU it returns when it is
-   * done, and `stream` is null. */
+  /* The call. On a GPU it queues its work on `stream`, a cudaStream_t, and returns: it must not allocate, wait or use
+   * another stream. `in` is aligned only to the element; `out`, in GPU memory, to the result. On a CPU it returns when
+   * it is done, and `stream` is null. */
   const char* (*enqueue)(const reductio_problem* problem, void* plan, void* in, void* out, void* stream);
   /* Unless the result is on the device: writes it to `result`, in host memory. */
   const char* (*finish)(const reductio_problem* problem, void* plan, void* result, void* stream);
   void (*destroy)(void* plan); /* null: nothing to destroy */
-  const void* data;            /* yours */
+  const void* data;            /* for your use */
 } reductio_variant;
 
 typedef struct reductio_table {
   uint32_t version; /* REDUCTIO_PLUGIN_VERSION */
   uint32_t count;
-  const reductio_variant* const* variants; /* they stay where they are */
+  const reductio_variant* const* variants; /* at fixed addresses */
 } reductio_table;
 
 #define REDUCTIO_EXPORT __attribute__((visibility("default")))
 
-/* What the program calls when it has loaded the library. Null, with a text in *error: there is nothing to offer. */
+/* The program calls this once it has loaded the library. Null, with a text in *error, if there is nothing to offer. */
 REDUCTIO_EXPORT const reductio_table* reductio_plugin(const char** error);
 
 #ifndef REDUCTIO_WITHOUT_MACROS /* as the program itself reads this */
