@@ -21,8 +21,8 @@ CsvTable::CsvTable(std::string file, std::vector<Fields> records)
   for (std::size_t i = 0; i < records_.size(); ++i)
     if (records_[i].size() != records_.front().size())
       throw UsageError(
-          fmt::format("{}:{} has {} of {} fields; was it edited by hand? Copy the whole results folder again", file_, i + 1,
-                      records_[i].size(), records_.front().size()));
+          fmt::format("{}:{} has {} of {} fields; was it edited by hand? Copy the whole results folder again", file_,
+                      i + 1, records_[i].size(), records_.front().size()));
 }
 
 std::optional<CsvTable> CsvTable::in(const std::filesystem::path& folder, const std::string& name) {
@@ -30,7 +30,8 @@ std::optional<CsvTable> CsvTable::in(const std::filesystem::path& folder, const 
   const auto text = text_of_file(path);
   if (!text) return std::nullopt;
   CsvText csv = parse_csv(*text);
-  if (csv.whole_bytes != text->size()) throw UsageError(path.string() + " was cut while being written; make it again, or copy it");
+  if (csv.whole_bytes != text->size())
+    throw UsageError(path.string() + " was cut while being written; make it again, or copy it");
   const auto machine = nlohmann::ordered_json::parse(content_of(folder / "machine.json").value_or(""), nullptr, false);
   if (machine.is_object()) require_unchanged(machine, path, *text);
   return CsvTable(path.string(), std::move(csv.records));
@@ -38,7 +39,8 @@ std::optional<CsvTable> CsvTable::in(const std::filesystem::path& folder, const 
 
 const std::string& CsvTable::at(const Fields& record, std::string_view column) const {
   const auto found = at_.find(column);
-  if (found == at_.end()) throw UsageError(fmt::format("{} lacks the column {}; make it again with this program", file_, column));
+  if (found == at_.end())
+    throw UsageError(fmt::format("{} lacks the column {}; make it again with this program", file_, column));
   return record[found->second];
 }
 
