@@ -379,6 +379,15 @@ def write_csv(path: Path, rows: list[dict]) -> None:
         writer.writerows(rows)
 
 
+def write_means(folder: Path, values: dict, points: int = 4) -> Path:
+    """means.csv with these values by name, or by (name, unit)."""
+    named = {key if isinstance(key, tuple) else (key, ""): value for key, value in values.items()}
+    write_csv(folder / "means.csv", [
+        dict(name=name, file="f", column="launch_floor_s" if "floor" in name else "value", take="median", unit=unit,
+             points=points, value=value) for (name, unit), value in named.items()])
+    return folder
+
+
 WIDTH = 0.01  # of a contrast's interval, to either side
 
 

@@ -2,7 +2,7 @@
 them."""
 
 import pytest
-from synthetic import MACHINE, timed, write_folder
+from synthetic import MACHINE, timed, write_folder, write_means
 
 import contrasts
 from report import results as rs
@@ -30,16 +30,13 @@ def made(tmp_path, monkeypatch):
             for b, n, d in ((64, 1024, 1), (128, 1024, 2), (64, 4096, 3))]
     probes = [dict(quantity="q", value=v, unit=u) for v, u in ((300, "ns"), (100, "ns"), (7, "cycles"))]
     repeat = [dict(ratio_low=l, ratio_high=1.1) for l in (0.9, 0.9, 0.9, 1.05)]
-    means = [dict(name=name, file=file, column=column, take="median", unit=unit, points=2, value=value)
-             for name, file, column, unit, value in (
-                 ("probe.q.ns", "probes", "value", "ns", 200), ("probe.q.cycles", "probes", "value", "cycles", 7),
-                 ("repeat.device", "repeat", "width", "", 0.21),
-                 ("launch-floor", "comparison", "launch_floor_s", "", 2.752e-6))]
     known = [contrast("gain", 1024, 1.5, 1.49, 1.51), contrast("gain", 4096, 0.98765, 0.98, 0.99),
              contrast("time", 1024, 2e-6), contrast("clock", 4096, 1234567.8), contrast("later", 1024, ""),
              contrast("every", 2**20, 2, 1.9, 2.1), contrast("every", 2**20, 4, 3.9, 4.1, element_type="i32")]
-    folder = write_folder(tmp_path / "m", machine={**MACHINE, "runs": []}, probes=probes, repeat=repeat, means=means, contrasts=known,
+    folder = write_folder(tmp_path / "m", machine={**MACHINE, "runs": []}, probes=probes, repeat=repeat, contrasts=known,
                           study=rows)
+    write_means(folder, {("probe.q.ns", "ns"): 200, ("probe.q.cycles", "cycles"): 7, "repeat.device": 0.21,
+                         "launch-floor": 2.752e-6})
     monkeypatch.setattr(contrasts, "asked", lambda: ASKED)
     return numbers.Numbers(rs.Results(folder))
 

@@ -177,9 +177,8 @@ def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
               for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)}
     folder = folder_of(tmp_path / "m", values=values)
     assert "Horizontal" not in texts(latency.draw(folder)) and "the text" not in texts(latency.draw(rs.Results(folder.folder)))
-    synthetic.write_csv(folder.folder / "means.csv", [
-        dict(name=f"probe.load_latency_memory.{unit}", file="probes", column="value", take="median", unit=unit, points=3,
-             value=value) for value, unit in ((700, "cycles"), (350, "ns"))])
+    synthetic.write_means(folder.folder, {(f"probe.load_latency_memory.{unit}", unit): value
+                                          for value, unit in ((700, "cycles"), (350, "ns"))})
     figure = latency.draw(rs.Results(folder.folder))
     axes = axes_of(figure, "latency")
     assert points(axes, "strided i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
