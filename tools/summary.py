@@ -361,6 +361,7 @@ TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unro
           ("docs/which_sum.md", "measured", measured_on("frontier", "frontier-python")),
           ("docs/rows.md", "measured", measured_on("shapes")), ("docs/modern.md", "measured", measured_on("modern")),
           ("docs/hopper.md", "measured", measured_on("tuned", "probes")),
+          ("docs/reproducing.md", "measured", measured_on("tuned", "comparison")),
           ("docs/kernels.md", "measured", measured_on("comparison", "modern")))
 
 
