@@ -461,6 +461,14 @@ def with_bank_conflicts(_: rs.Results) -> set[str]:
     return set(counts[counts["counter"].str.endswith("conflicts") & (counts["simulated"] > 0)]["variant"])
 
 
+def profiled(_: rs.Results, variant: str, counter: str, n: int, element_type: str) -> dict[str, int]:
+    """Nsight Compute's count by the finish of the variant."""
+    counts = pd.read_csv(ROOT / "experiments" / "results" / "nvidia-h200-counts" / "counts.csv.gz")
+    of = counts[(counts["variant"] == variant) & (counts["counter"] == counter) & (counts["n"] == n) &
+                (counts["element_type"] == element_type)]
+    return {finish.partition("finish=")[2]: count for finish, count in zip(of["settings"], of["profiled"])}
+
+
 def beyond_random(d: rs.Results, variant: str) -> list[float]:
     """How much longer sums of other data take than those of random data, in us."""
     times = d.rows("exact", variant).pivot(index=["element_type", "timing_mode", "n"], columns="dataset", values="time_median_s")
