@@ -19,7 +19,7 @@ foreach(_header
     tuned/tuned.h tuned/launch_table.h tuned/reading.h tuned/digits.h tuned/far_bands.h tuned/finish.h tuned/rows.h
     tuned/columns.h tuned/segments.h
     tuned/cluster.cuh exact/exact.h exact/tile.h exact/elements.h exact/window.h exact/finish.h exact/result.h
-    exact/lanes.h exact/partial.h
+    exact/lanes.h exact/partial.h exact/lines.h
     device/kernel.h device/cuda/kernel.cuh)
   get_filename_component(_folder ${_header} DIRECTORY)
   install(FILES src/${_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reductio/${_folder} COMPONENT tuned)

@@ -38,7 +38,7 @@ endfunction()
 # function) is a warning, as while it is being written, and so is `int i < n` of an unsigned n, as in many a loop that
 # comes from elsewhere. nvcc says nothing of either, the compiler of the simulated device does. `s[t] += x` of volatile
 # memory, as in many a last warp, is taken, although C++20 deprecates it.
-set(reductio_own_kernels ablation compensated exact levels modern modern_rows multiblock squares tuned tuned_rows twopass unroll modern_cuda tuned_to_host)
+set(reductio_own_kernels ablation compensated exact exact_rows levels modern modern_rows multiblock squares tuned tuned_rows twopass unroll modern_cuda tuned_to_host)
 function(reductio_forgive_unused)
   set(_forgive -Wno-error=unused-variable -Wno-error=unused-parameter -Wno-error=unused-function
                -Wno-error=unused-but-set-variable -Wno-error=unused-but-set-parameter -Wno-error=unused-local-typedefs

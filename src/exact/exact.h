@@ -108,7 +108,7 @@ class ExactReduction {
     Launch launch{shape_.grid, shape_.block, 0, stream};
     launch.overlaps = overlaps_;
     const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), shape_.kept_bytes);
-    const ExactFinish finish{workspace, exact_result(out), n_ == 0};
+    const ExactFinish finish{workspace, exact_result(out), n_ == 0, shape_.grid};
     if (claims_) return device::launch<add_exactly<In, Operation, 4, ExactRead::claimed>>(launch, share, finish);
     if constexpr (!squares) {
       if constexpr (!std::is_same<Out, exact::Partial>::value)

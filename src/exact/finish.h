@@ -50,9 +50,13 @@ class ExactFinish {
   static constexpr unsigned most_blocks = 2047;
   static_assert(most_blocks * (words_of_squares / row_words) < 1u << far_row_bits);
 
+  /// Words of a workspace where one sum is under way.
+  static constexpr unsigned line_words = far_word + words_of_sum;
+
   std::uint64_t* workspace;
   ExactResult result;
-  bool is_empty;  ///< there are no elements
+  bool is_empty;     ///< there are no elements
+  unsigned senders;  ///< blocks, or warps, that each add a part of the sum
 
   /// What the warps of a block have added, as whole numbers of their windows' units.
   struct Warps {
@@ -95,26 +99,12 @@ class ExactFinish {
     static_assert(parts <= 2 && warps <= 8, "the sum of the warps' sums has 63 bits, and 128 with the second part's");
     if (of.least != of.most) return false;
     if (threadIdx.x != 0) return true;
-    const Added added = is_empty ? Added::nothing : of.others ? Added::others : Added::negative_zeros;
-    const int unit = Warp::unit_of(parts - 1, static_cast<int>(of.most));
     const auto sum_of = [&](unsigned part) {
       std::int64_t sum = 0;
       for (unsigned w = 0; w < warps; ++w) sum += of.sums[part * warps + w];
       return sum;
     };
-    const std::int64_t first = sum_of(0);
-    if constexpr (parts == 1) {
-      result.store_whole(first, false, unit, added);
-    } else {
-      // As many bits of both parts as there is room for.
-      constexpr int apart = Warp::unit_of(0, 0) - Warp::unit_of(1, 0);
-      const std::int64_t second = sum_of(1), high = first + (second >> apart),
-                         low = second & ((std::int64_t{1} << apart) - 1);
-      const int room = __clzll(high < 0 ? ~high : high) - 1, taken = room < apart ? room : apart;
-      const std::int64_t whole = high * (std::int64_t{1} << taken) + (low >> (apart - taken)),
-                         more = low & ((std::int64_t{1} << (apart - taken)) - 1);
-      result.store_whole(whole, more != 0, unit + (apart - taken), added);
-    }
+    round_parts<Warp>(sum_of(0), parts == 1 ? 0 : sum_of(parts - 1), static_cast<int>(of.most), of.others);
     return true;
   }
 
@@ -161,6 +151,24 @@ class ExactFinish {
     return finish.has_combined<warps, Warp>(of);
   }
 
+  /// By a warp with a sum, or a part of one, of its own, of at most 8 tiles if there are no other senders.
+  template <class Warp>
+  __device__ void end_warp(Warp& warp) const {
+    constexpr int parts = Warp::parts, per_lane = Warp::per_lane;
+    static_assert(parts <= 2, "the parts of sums");
+    if (senders == 1 && warp.is_whole()) {
+      const std::int64_t first = warp.sum_of_part(0), last = parts == 1 ? 0 : warp.sum_of_part(parts - 1);
+      const bool any_other = __any_sync(whole_warp, warp.has_other()) != 0;
+      if (threadIdx.x % 32 == 0) round_parts<Warp>(first, last, warp.top(), any_other);
+      return;
+    }
+    const bool any_other = end_digits(warp);
+    carry_digits(warp.digit);
+    if (threadIdx.x % 32 + 32 * (per_lane - 1) == At<per_lane>::only_zeros_word)
+      warp.digit[per_lane - 1] = !any_other;
+    send<0, per_lane>(warp.digit);
+  }
+
   /// By every thread of the block. `of`: 1 for the second result.
   template <unsigned of, unsigned warps, class Warp>
   __device__ void end(Warp& warp) const {
@@ -169,13 +177,7 @@ class ExactFinish {
     __shared__ __align__(16) std::int64_t sums[warps * per_lane * 32];
     __shared__ __align__(16) unsigned others[warps];
     const unsigned lane = threadIdx.x % 32, number = threadIdx.x / 32, behind = lane + 32 * (per_lane - 1);
-    warp.end();
-    unsigned specials = 0;
-#pragma unroll
-    for (unsigned k = 0; k < 3; ++k)
-      specials |= unsigned{__any_sync(whole_warp, (warp.specials() >> k & 1) != 0) != 0} << k;
-    if (behind >= A::special_words) warp.digit[per_lane - 1] = specials >> (behind - A::special_words) & 1;
-    const bool any_other = __any_sync(whole_warp, warp.has_other()) != 0;
+    const bool any_other = end_digits(warp);
 #pragma unroll
     for (unsigned k = 0; k < per_lane; ++k) sums[(number * per_lane + k) * 32 + lane] = warp.digit[k];
     if (lane == 0) others[number] = any_other;
@@ -195,6 +197,39 @@ class ExactFinish {
   }
 
  private:
+  /// Rounds and stores the sum of a window's parts, of 62 bits each; by one thread.
+  template <class Warp>
+  __device__ void round_parts(std::int64_t first, std::int64_t second, int top, bool others) const {
+    const Added added = is_empty ? Added::nothing : others ? Added::others : Added::negative_zeros;
+    const int unit = Warp::unit_of(Warp::parts - 1, top);
+    if constexpr (Warp::parts == 1) {
+      result.store_whole(first, false, unit, added);
+    } else {
+      // As many bits of both parts as there is room for.
+      constexpr int apart = Warp::unit_of(0, 0) - Warp::unit_of(1, 0);
+      const std::int64_t high = first + (second >> apart), low = second & ((std::int64_t{1} << apart) - 1);
+      const int room = __clzll(high < 0 ? ~high : high) - 1, taken = room < apart ? room : apart;
+      const std::int64_t whole = high * (std::int64_t{1} << taken) + (low >> (apart - taken)),
+                         more = low & ((std::int64_t{1} << (apart - taken)) - 1);
+      result.store_whole(whole, more != 0, unit + (apart - taken), added);
+    }
+  }
+  /// Ends what a warp has added, with what is special behind its digits. By all its lanes; whether there was another
+  /// element than -0.
+  template <class Warp>
+  __device__ static bool end_digits(Warp& warp) {
+    constexpr int per_lane = Warp::per_lane;
+    const unsigned behind = threadIdx.x % 32 + 32 * (per_lane - 1);
+    warp.end();
+    unsigned specials = 0;
+#pragma unroll
+    for (unsigned k = 0; k < 3; ++k)
+      specials |= unsigned{__any_sync(whole_warp, (warp.specials() >> k & 1) != 0) != 0} << k;
+    if (behind >= At<per_lane>::special_words)
+      warp.digit[per_lane - 1] = specials >> (behind - At<per_lane>::special_words) & 1;
+    return __any_sync(whole_warp, warp.has_other()) != 0;
+  }
+
   static __device__ bool is_in_row(unsigned lane) { return lane >= first_lane && lane <= last_lane; }
   /// The row for digits from `from` on. Even, so that blocks whose digits start alike mostly have the same.
   template <class A>
@@ -242,7 +277,7 @@ class ExactFinish {
       }
       return combine<of, per_lane>(is_in_row(lane) ? in_row : 0, base, !is_home);
     }
-    if (gridDim.x == 1) return store<of, per_lane>(digit);
+    if (senders == 1) return store<of, per_lane>(digit);
     unsigned rows = 0;
 #pragma unroll
     for (unsigned k = 0; k < per_lane; ++k) {
@@ -261,12 +296,12 @@ class ExactFinish {
   template <unsigned of, int per_lane>
   __device__ void combine(std::int64_t digit, unsigned base, unsigned far_rows) const {
     const unsigned lane = threadIdx.x % 32;
-    if (gridDim.x > 1) {
+    if (senders > 1) {
       const bool in_row = is_in_row(lane), counts_at_home = far_rows != 0 && is_in_row(lane - row_words),
                  has_word = (in_row && base != none) || counts_at_home;
       const unsigned decides = far_rows != 0 ? last_lane + row_words : last_lane,
                      bits = far_rows == 0 && lane == last_lane ? count_bits + far_row_bits : count_bits;
-      const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
+      const auto complete = [this](std::uint64_t w) { return (w & all_blocks) == senders; };
       std::uint64_t* const place = (far_rows != 0 && in_row ? far_words_of<of>() + base : workspace + of * row_words) +
                                    lane % row_words;
       std::uint64_t word = (static_cast<std::uint64_t>(digit) << bits) + one_block;
@@ -278,7 +313,7 @@ class ExactFinish {
       const unsigned rows = far_rows_of(__shfl_sync(whole_warp, word, static_cast<int>(decides)));
       if (rows == 0) {
         while (has_word && !complete(word)) word = load_relaxed(place);
-      } else if (rows != gridDim.x || far_rows != 1 || base == none || are_complete != have_words) {
+      } else if (rows != senders || far_rows != 1 || base == none || are_complete != have_words) {
         return gather_apart<of, per_lane>(*this);
       }
       digit = in_row ? static_cast<std::int64_t>(word) >> bits : 0;
@@ -323,7 +358,7 @@ class ExactFinish {
       }
       const unsigned rows = far_rows_of(__shfl_sync(whole_warp, home, row_words - 1));
       is_complete = added_in_warp(updates) == row_words * rows &&
-                    __all_sync(whole_warp, lane >= row_words || (home & all_blocks) == gridDim.x) != 0;
+                    __all_sync(whole_warp, lane >= row_words || (home & all_blocks) == finish.senders) != 0;
     }
     if (lane < row_words) store_relaxed(at_home, std::uint64_t{0});
     const std::int64_t of_home = static_cast<std::int64_t>(home) >>
@@ -348,7 +383,7 @@ class ExactFinish {
     };
     unsigned specials = 0;
     for (unsigned k = 0; k < 3; ++k) specials |= unsigned{behind(A::special_words + k) != 0} << k;
-    const Added added = behind(A::only_zeros_word) != gridDim.x ? Added::others
+    const Added added = behind(A::only_zeros_word) != senders ? Added::others
                         : is_empty                              ? Added::nothing
                                                                 : Added::negative_zeros;
     std::int64_t digits[per_lane];

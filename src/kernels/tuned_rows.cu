@@ -3,8 +3,13 @@
 ///   tuned/rows      a row's bits are its own
 ///   tuned/columns   the bits of a column follow from the matrix's shape
 ///   tuned/segments  the bits of a row with the same elements
+///
+/// And add_up_along(), the call of the first two for src/python.
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "device/device.h"
 #include "device/wide.h"
@@ -91,4 +96,38 @@ const Register registered_segments(tuned_lines("tuned/segments", "tuned, segment
                                    prepare);
 
 }  // namespace
+
+namespace tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+namespace {
+
+template <class In, class Acc, class Operation>
+void sums_along(const void* in, const Axis& axis, void* out, std::uint64_t* workspace, const Gpu& gpu, void* stream) {
+  const auto from = static_cast<const In*>(in);
+  const auto to = static_cast<Acc*>(out);
+  if (axis.inner == 1)
+    return RowSums<In, Acc, Operation>(axis.outer, axis.n, axis.pitch, gpu)(from, to, workspace, stream);
+  // Calls for columns leave sums behind, where none for rows looks.
+  ColumnSums<In, Acc, Operation>(axis.n, axis.inner, axis.pitch, gpu, axis.outer)(
+      from, to, workspace + rows_workspace_words(gpu), stream);
+}
+
+}  // namespace
+
+std::size_t axis_workspace_words(const Gpu& gpu) {
+  return rows_workspace_words(gpu) + columns_workspace_words<std::int8_t, std::uint32_t>();  // the largest
+}
+
+void add_up_along(ElementType type, bool squares, const void* in, const Axis& axis, void* out, std::uint64_t* workspace,
+                  const Gpu& gpu, void* stream) {
+  dispatch_wide({Operation::sum, type, axis.n}, [&]<class In, class Acc>() {
+    if (!squares) return sums_along<In, Acc, Identity>(in, axis, out, workspace, gpu, stream);
+    if constexpr (std::is_floating_point_v<Acc>)
+      return sums_along<In, Acc, Square>(in, axis, out, workspace, gpu, stream);
+    throw Refused("element type has no sums of squares along an axis");
+  });
+}
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace tuned
 }  // namespace reductio

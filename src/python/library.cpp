@@ -153,6 +153,15 @@ const char* reductio_sum(std::uint32_t type, const void* in, std::uint64_t n, vo
   return error_of([&] { reductio::sum_on_gpu(type, in, static_cast<std::size_t>(n), out, stream); });
 }
 
+/// Sums of an array (outer, n, inner) along its middle. `what`: 0 sums, 1 sums of squares, 2 exact sums. `pitch`:
+/// elements from row to row, or where `inner` is 1 from one sum's first to the next one's.
+const char* reductio_along_axis(std::uint32_t what, std::uint32_t type, const void* in, std::uint64_t outer,
+                                std::uint64_t n, std::uint64_t inner, std::uint64_t pitch, void* out, void* stream) {
+  return error_of([&] {
+    reductio::along_axis_on_gpu(static_cast<reductio::Along>(what), type, in, outer, n, inner, pitch, out, stream);
+  });
+}
+
 /// The exact sum, rounded once, likewise; of squares; and both, as out[0] and out[1], from one read.
 const char* reductio_exact_sum(std::uint32_t type, const void* in, std::uint64_t n, void* out, void* stream) {
   return exact(reductio::Operation::sum, type, in, n, out, stream);

@@ -35,10 +35,11 @@ struct ColumnShape {
   std::int64_t rest;                  ///< rows behind those, as they are
   unsigned merged;                    ///< copies of each column, which are added up in the end
   unsigned log_lanes, tiles, chunks;  ///< chunks: of rows, each of another block
+  std::int64_t elements, sums;        ///< from one matrix to the next
 };
 
 template <class In>
-ColumnShape column_shape(std::size_t rows, std::size_t columns, std::size_t pitch) {
+ColumnShape column_shape(std::size_t rows, std::size_t columns, std::size_t pitch, std::size_t matrices) {
   constexpr std::size_t lanes = Vector<In>::lanes, widest = columns_block * lanes, narrow = widest / 8;
   std::size_t merged = 1;
   if (pitch == columns && columns < narrow && columns > 0) {
@@ -58,9 +59,13 @@ ColumnShape column_shape(std::size_t rows, std::size_t columns, std::size_t pitc
   while (s.log_lanes < 9 && rows < std::size_t{8} * (columns_block >> s.log_lanes)) ++s.log_lanes;
   while (s.log_lanes > 0 && (std::size_t{1} << (s.log_lanes - 1)) >= vectors) --s.log_lanes;
   s.tiles = static_cast<unsigned>(std::max<std::size_t>(ceil_div(vectors, std::size_t{1} << s.log_lanes), 1));
-  const std::size_t down = columns_block >> s.log_lanes, is_large = rows * columns * sizeof(In) > 32 * MiB,
-                    most = std::max<std::size_t>((is_large ? columns_blocks : columns_blocks / 2) / s.tiles, 1);
+  const std::size_t down = columns_block >> s.log_lanes,
+                    is_large = matrices * rows * columns * sizeof(In) > 32 * MiB,
+                    shares = s.tiles * std::max<std::size_t>(matrices, 1),
+                    most = (is_large ? columns_blocks : columns_blocks / 2) / shares;
   s.chunks = static_cast<unsigned>(std::max<std::size_t>(std::min(most, rows / merged / (8 * down)), 1));
+  s.elements = static_cast<std::int64_t>(rows * pitch);
+  s.sums = static_cast<std::int64_t>(columns);
   return s;
 }
 
@@ -79,11 +84,12 @@ __device__ void add_rows(W* sums, unsigned count, unsigned width) {
 /// registers; a matrix of a few rows has no use for them, and more blocks instead.
 enum class ColumnLoads { single, two_vectors, eight_vectors };
 
-/// Launch: shape.tiles * shape.chunks blocks of columns_block. Loads that are all there have no tests of their own:
-/// nvcc would leave two of eight under way, which takes 15 % longer.
-template <class In, class Acc, ColumnLoads loads>
+/// Launch: for each matrix shape.tiles * shape.chunks blocks of columns_block. Loads that are all there have no tests of
+/// their own: nvcc would leave two of eight under way, which takes 15 % longer.
+template <class In, class Acc, class Operation, ColumnLoads loads>
 __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vectors ? 3 : 2)
-    sum_down(const In* in, const ColumnShape shape, Acc* out, typename AddedIn<Acc>::type* partials, unsigned* counts) {
+    sum_down(const In* const start, const ColumnShape shape, Acc* const sums_of_first,
+             typename AddedIn<Acc>::type* partials, unsigned* counts) {
   using W = typename AddedIn<Acc>::type;
   constexpr ColumnLoads single = ColumnLoads::single;
   constexpr int lanes = Vector<In>::lanes, under_way = loads == ColumnLoads::two_vectors ? 2 : 8;
@@ -94,7 +100,10 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
   device::let_next_kernel_begin();
   const unsigned across = 1u << shape.log_lanes, down = columns_block >> shape.log_lanes,
                  x = threadIdx.x & (across - 1), y = threadIdx.x >> shape.log_lanes, width = across * lanes,
-                 tile = blockIdx.x % shape.tiles, chunk = blockIdx.x / shape.tiles;
+                 tile = blockIdx.x % shape.tiles, chunk = blockIdx.x / shape.tiles % shape.chunks,
+                 matrix = blockIdx.x / shape.tiles / shape.chunks;
+  const In* const in = start + matrix * shape.elements;
+  Acc* const out = sums_of_first + matrix * shape.sums;
   const std::int64_t first = std::int64_t{tile} * width, behind = shape.rows * (chunk + 1) / shape.chunks;
   // Lane k of a thread: neighbours by one load, or columns that are `across` apart by one load each.
   const auto column_of = [&](int k) {
@@ -121,7 +130,7 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
         Vector<In> e;
         memcpy(&e, &v[u], sizeof e);
 #pragma unroll
-        for (int k = 0; k < lanes; ++k) mine[k] += widened<W>(e.lane[k]);
+        for (int k = 0; k < lanes; ++k) mine[k] += Operation{}(widened<W>(e.lane[k]));
       }
     } else {
       constexpr int rows = under_way / 2;
@@ -140,7 +149,7 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
 #pragma unroll
         for (int u = 0; u < rows; ++u) {
 #pragma unroll
-          for (int k = 0; k < lanes; ++k) mine[k] += widened<W>(e[u][k]);
+          for (int k = 0; k < lanes; ++k) mine[k] += Operation{}(widened<W>(e[u][k]));
         }
       }
     }
@@ -149,7 +158,7 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
     const std::int64_t rest = shape.rest * (shape.columns / shape.merged);
 #pragma unroll
     for (int k = 0; k < lanes; ++k)
-      if (column_of(k) < rest) mine[k] += widened<W>(in[shape.rows * shape.pitch + column_of(k)]);
+      if (column_of(k) < rest) mine[k] += Operation{}(widened<W>(in[shape.rows * shape.pitch + column_of(k)]));
   }
 #pragma unroll
   for (int k = 0; k < lanes; ++k) sums[y * width + column_of(k)] = mine[k];
@@ -167,14 +176,15 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
   // Chunk by chunk, in whole vectors.
   constexpr unsigned each = 16 / sizeof(W);
   const unsigned units = (columns + each - 1) / each, stride = units * each;
-  W* const of_tile = partials + std::size_t{tile} * shape.chunks * width;
+  const unsigned any_tile = matrix * shape.tiles + tile;  // of all matrices'
+  W* const of_tile = partials + std::size_t{any_tile} * shape.chunks * width;
   for (unsigned c = threadIdx.x; c < stride; c += columns_block)
     of_tile[chunk * stride + c] = c < columns ? sums[c] : W{};
   __threadfence();  // the sums before the count
   __syncthreads();  // of all threads
   if (threadIdx.x == 0) {
-    is_last = device::atomicAdd(counts + tile, 1u) == shape.chunks - 1;
-    if (is_last) device::store_relaxed(counts + tile, 0u);
+    is_last = device::atomicAdd(counts + any_tile, 1u) == shape.chunks - 1;
+    if (is_last) device::store_relaxed(counts + any_tile, 0u);
   }
   __syncthreads();  // is_last
   if (!is_last) return;
@@ -220,8 +230,8 @@ constexpr std::size_t columns_workspace_bytes() {
   return columns_workspace_words<In, Acc>() * sizeof(std::uint64_t);
 }
 
-/// A plan for the sums of a matrix's columns. Cheap to make and to copy; owns nothing.
-template <class In, class Acc = In>
+/// A plan for the sums of a matrix's columns, or of their squares (Operation). Cheap to make and to copy; owns nothing.
+template <class In, class Acc = In, class Operation = Identity>
 class ColumnSums {
   static_assert(adds_up<In, Acc>(), "tuned: the sums' type does not go with the elements' (tuned/tuned.h lists them)");
   using W = typename AddedIn<Acc>::type;
@@ -229,8 +239,11 @@ class ColumnSums {
                 "tuned: columns of elements of one byte take sums of 4 bytes: others do not fit shared memory");
 
  public:
-  ColumnSums(std::size_t rows, std::size_t columns, std::size_t pitch, const Gpu& gpu)
-      : shape_(column_shape<In>(rows, columns, pitch)), overlaps_(gpu.compute_capability >= 90) {}
+  /// `matrices`: so many, one behind the other without gaps, and their sums likewise.
+  ColumnSums(std::size_t rows, std::size_t columns, std::size_t pitch, const Gpu& gpu, std::size_t matrices = 1)
+      : shape_(column_shape<In>(rows, columns, pitch, matrices)),
+        matrices_(matrices),
+        overlaps_(gpu.compute_capability >= 90) {}
 
   void operator()(const In* in, Acc* out, std::uint64_t* workspace, void* stream) const {
     Launch launch{grid(), columns_block, 0, stream};
@@ -240,18 +253,19 @@ class ColumnSums {
     const std::size_t size = sizeof(In), pitch = static_cast<std::size_t>(shape_.pitch);
     const bool aligned = reinterpret_cast<std::uintptr_t>(in) % 16 == 0 &&
                          (pitch * size % 16 == 0 || shape_.rows < 2) &&
+                         (static_cast<std::size_t>(shape_.elements) * size % 16 == 0 || matrices_ == 1) &&
                          static_cast<std::size_t>(shape_.columns) * size % 16 == 0;
     using Loads = ColumnLoads;
     const bool few_rows = shape_.rows < 8 * std::int64_t{shape_.chunks} * (columns_block >> shape_.log_lanes);
     if (!aligned)
-      device::launch<sum_down<In, Acc, Loads::single>>(launch, in, shape_, out, partials, counts);
+      device::launch<sum_down<In, Acc, Operation, Loads::single>>(launch, in, shape_, out, partials, counts);
     else if (few_rows)
-      device::launch<sum_down<In, Acc, Loads::two_vectors>>(launch, in, shape_, out, partials, counts);
+      device::launch<sum_down<In, Acc, Operation, Loads::two_vectors>>(launch, in, shape_, out, partials, counts);
     else
-      device::launch<sum_down<In, Acc, Loads::eight_vectors>>(launch, in, shape_, out, partials, counts);
+      device::launch<sum_down<In, Acc, Operation, Loads::eight_vectors>>(launch, in, shape_, out, partials, counts);
   }
 
-  std::size_t grid() const { return std::size_t{shape_.tiles} * shape_.chunks; }
+  std::size_t grid() const { return std::size_t{shape_.tiles} * shape_.chunks * matrices_; }
   unsigned block() const { return columns_block; }
 
   /// The longest chain of additions that an element passes through; each may round.
@@ -264,14 +278,15 @@ class ColumnSums {
 
  private:
   ColumnShape shape_;
+  std::size_t matrices_;
   bool overlaps_;
 };
 
 /// The sums of the columns in one call.
 template <class In, class Acc>
 void sum_columns(const In* in, std::size_t rows, std::size_t columns, std::size_t pitch, Acc* out,
-                 std::uint64_t* workspace, const Gpu& gpu, void* stream) {
-  ColumnSums<In, Acc>(rows, columns, pitch, gpu)(in, out, workspace, stream);
+                 std::uint64_t* workspace, const Gpu& gpu, void* stream, std::size_t matrices = 1) {
+  ColumnSums<In, Acc>(rows, columns, pitch, gpu, matrices)(in, out, workspace, stream);
 }
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

@@ -36,6 +36,20 @@ struct Prepared {
 /// variants' kernels are, in kernels/tuned.cu and kernels/exact.cu: nvcc would take 17 s for a second copy.
 void add_up(ElementType, const void* in, std::size_t n, void* out, std::uint64_t* workspace, const Gpu&,
             void* stream);
+/// An array in GPU memory that is summed along its middle: `outer` matrices of n rows and `inner` columns, one behind
+/// the other. pitch: from row to row; where `inner` is 1, from one sum's elements to the next one's.
+struct Axis {
+  std::size_t outer, n, inner, pitch;
+};
+/// Words of a workspace for either call along an axis, of any type. Zero before the first call.
+std::size_t axis_workspace_words(const Gpu&);
+std::size_t exact_axis_workspace_words(const Gpu&);
+/// `squares`: of the elements' squares, which is of floats alone.
+void add_up_along(ElementType, bool squares, const void* in, const Axis&, void* out, std::uint64_t* workspace,
+                  const Gpu&, void* stream);
+/// Exactly, of f32 or f64.
+void add_up_exactly_along(ElementType, const void* in, const Axis&, void* out, std::uint64_t* workspace, const Gpu&,
+                          void* stream);
 /// The exact sum, sum of squares or moments, of f32 or f64.
 void add_up_exactly(Operation, ElementType, const void* in, std::size_t n, void* out,
                     std::uint64_t* workspace, const Gpu&, void* stream);

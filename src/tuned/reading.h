@@ -103,7 +103,7 @@ struct Share {
 };
 
 template <class In>
-Share<In> share_of(const In* in, std::size_t n, unsigned boundary, std::size_t kept_bytes) {
+__host__ __device__ Share<In> share_of(const In* in, std::size_t n, unsigned boundary, std::size_t kept_bytes) {
   const std::size_t lanes = Vector<In>::lanes;
   const std::size_t to_boundary = (boundary - reinterpret_cast<std::uintptr_t>(in) % boundary) % boundary / sizeof(In);
   const std::size_t head = to_boundary < n ? to_boundary : n, vectors = (n - head) / lanes, body = vectors * lanes;

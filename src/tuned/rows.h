@@ -120,7 +120,7 @@ class RowVectors {
     }
   }
 
-  template <class W>
+  template <class W, class Operation>
   __device__ W sum() const {
     W sums[count];
 #pragma unroll
@@ -128,7 +128,7 @@ class RowVectors {
       uint4 v = v_[u];
       if constexpr (!aligned) v = shifted<sizeof(In)>(v, next(u), static_cast<unsigned>(shift_));
       if (element(u) + lanes > n_) v = without_end(v, n_ - element(u));
-      sums[u] = sum_of_vector<W, W, Identity, In>(v);
+      sums[u] = sum_of_vector<W, W, Operation, In>(v);
     }
 #pragma unroll
     for (int half = count / 2; half > 0; half /= 2) {
@@ -212,7 +212,7 @@ inline constexpr unsigned short_row_block = 256;
 __host__ __device__ constexpr int rows_at_once(int vectors) { return vectors < 4 ? 4 / vectors : 1; }
 
 /// Launch: blocks of short_row_block, so many that all rows have their lanes.
-template <class In, class Acc, int vectors, bool aligned>
+template <class In, class Acc, class Operation, int vectors, bool aligned>
 __global__ void __launch_bounds__(short_row_block, least_blocks(vectors == 8 ? 3
                                                                 : aligned    ? 6
                                                                              : 4,
@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(short_row_block, least_blocks(vectors == 8 ? 3
       v[j].load(in.row(row) + done, row < in.rows ? columns - done : 0, in.reach(row, done), own, lanes);
     }
 #pragma unroll
-    for (int j = 0; j < at_once; ++j) sums[j] += v[j].template sum<W>();
+    for (int j = 0; j < at_once; ++j) sums[j] += v[j].template sum<W, Operation>();
     done += of_turn;
   } while (vectors == 8 && done < columns);
   for (unsigned distance = lanes / 2; distance > 0; distance /= 2) {
@@ -329,7 +329,7 @@ __device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, EvenSh
 /// Longer rows, by tiles of so many turns. Each block has an even share of all tiles, which lie behind each other. With
 /// one turn a row is one tile, and its sum is taken while the next row is in flight. With two, both are in flight.
 /// Launch: blocks of long_row_block, no more than there are tiles.
-template <class In, class Acc, int turns, bool aligned>
+template <class In, class Acc, class Operation, int turns, bool aligned>
 __global__ void __launch_bounds__(long_row_block, least_blocks(long_row_blocks(turns), long_row_block))
     sum_long_rows(const Matrix<In> in, const RowTree tree, Acc* out, std::uint64_t* workspace) {
   using W = typename AddedIn<Acc>::type;
@@ -359,7 +359,7 @@ __global__ void __launch_bounds__(long_row_block, least_blocks(long_row_blocks(t
       RowVectors<In, long_row_vectors, aligned> v;
       load(v, row, of_this_warp);
       if (row > begin) take(row - 1);
-      sum = W{} + v.template sum<W>();
+      sum = W{} + v.template sum<W, Operation>();
     }
     if (begin < end) take(end - 1);
   } else {
@@ -372,7 +372,7 @@ __global__ void __launch_bounds__(long_row_block, least_blocks(long_row_blocks(t
       for (int t = 0; t < turns; ++t) load(v[t], row, first + t * of_turn);
       W of_thread{};
 #pragma unroll
-      for (int t = 0; t < turns; ++t) of_thread += v[t].template sum<W>();
+      for (int t = 0; t < turns; ++t) of_thread += v[t].template sum<W, Operation>();
       const W sum = of_block(of_thread);
       const bool is_last = ++tile == tree.tiles;
       if (threadIdx.x < 32) {
@@ -406,7 +406,7 @@ __host__ __device__ constexpr int tiny_rows_of_block(int columns) {
 }
 
 /// Launch: blocks of tiny_row_block, each with tiny_rows_of_block() rows. `lanes`: the RowTree's, of two vectors each.
-template <class In, class Acc, int lanes>
+template <class In, class Acc, class Operation, int lanes>
 __global__ void __launch_bounds__(tiny_row_block)
     sum_tiny_rows(const In* in, std::int64_t rows, int columns, Acc* out) {
   using W = typename AddedIn<Acc>::type;
@@ -451,7 +451,7 @@ __global__ void __launch_bounds__(tiny_row_block)
         }
         uint4 bits;
         memcpy(&bits, &v, sizeof bits);
-        of_lane[u] = sum_of_vector<W, W, Identity, In>(bits);
+        of_lane[u] = sum_of_vector<W, W, Operation, In>(bits);
       }
       sums[lane] = W{} + (of_lane[0] + of_lane[1]);
     }
@@ -470,8 +470,8 @@ constexpr std::size_t rows_workspace_words(const Gpu& gpu) {
 }
 constexpr std::size_t rows_workspace_bytes(const Gpu& gpu) { return rows_workspace_words(gpu) * sizeof(std::uint64_t); }
 
-/// A plan for the sums of a matrix's rows. Cheap to make and to copy; owns nothing.
-template <class In, class Acc = In>
+/// A plan for the sums of a matrix's rows, or of their squares (Operation). Cheap to make and to copy; owns nothing.
+template <class In, class Acc = In, class Operation = Identity>
 class RowSums {
   static_assert(adds_up<In, Acc>(), "tuned: the sums' type does not go with the elements' (tuned/tuned.h lists them)");
 
@@ -538,26 +538,26 @@ class RowSums {
     const int columns = static_cast<int>(columns_);
     if (is_long()) {
       if (tree_.turns == 1)
-        device::launch<sum_long_rows<In, Acc, 1, aligned>>(launch, matrix, tree_, out, workspace);
+        device::launch<sum_long_rows<In, Acc, Operation, 1, aligned>>(launch, matrix, tree_, out, workspace);
       else
-        device::launch<sum_long_rows<In, Acc, 2, aligned>>(launch, matrix, tree_, out, workspace);
+        device::launch<sum_long_rows<In, Acc, Operation, 2, aligned>>(launch, matrix, tree_, out, workspace);
     } else if (is_tiny()) {
       if (tree_.lanes == 1)
-        device::launch<sum_tiny_rows<In, Acc, 1>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 1>>(launch, in, matrix.rows, columns, out);
       else if (tree_.lanes == 2)
-        device::launch<sum_tiny_rows<In, Acc, 2>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 2>>(launch, in, matrix.rows, columns, out);
       else if (tree_.lanes == 4)
-        device::launch<sum_tiny_rows<In, Acc, 4>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 4>>(launch, in, matrix.rows, columns, out);
       else
-        device::launch<sum_tiny_rows<In, Acc, 8>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 8>>(launch, in, matrix.rows, columns, out);
     } else {
       const auto log_lanes = static_cast<unsigned>(depth(tree_.lanes));
       if (tree_.vectors == 2)
-        device::launch<sum_short_rows<In, Acc, 2, aligned>>(launch, matrix, log_lanes, out);
+        device::launch<sum_short_rows<In, Acc, Operation, 2, aligned>>(launch, matrix, log_lanes, out);
       else if (tree_.vectors == 4)
-        device::launch<sum_short_rows<In, Acc, 4, aligned>>(launch, matrix, log_lanes, out);
+        device::launch<sum_short_rows<In, Acc, Operation, 4, aligned>>(launch, matrix, log_lanes, out);
       else
-        device::launch<sum_short_rows<In, Acc, 8, aligned>>(launch, matrix, log_lanes, out);
+        device::launch<sum_short_rows<In, Acc, Operation, 8, aligned>>(launch, matrix, log_lanes, out);
     }
   }
 

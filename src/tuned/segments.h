@@ -93,7 +93,7 @@ __device__ void sum_of_warps_segments(const Segments<In>& segments, unsigned whi
       for (int j = 0; j < at_once; ++j)
         v[j].load(segments.in + (first[j] + turn), length[j] - turn, segments.reach(first[j] + turn), own, lanes);
 #pragma unroll
-      for (int j = 0; j < at_once; ++j) sums[j] += v[j].template sum<W>();
+      for (int j = 0; j < at_once; ++j) sums[j] += v[j].template sum<W, Identity>();
       turn += static_cast<int>(lanes) * vectors * Vector<In>::lanes;
     } while (vectors == 8 && __any_sync(all, turn < length[0]));
     for (unsigned distance = lanes / 2; distance > 0; distance /= 2) {
@@ -117,7 +117,7 @@ __device__ W sum_of_tile(const Segments<In>& segments, std::int64_t begin, std::
     RowVectors<In, long_row_vectors, false> v;
     v.load(segments.in + (begin + first), static_cast<int>(left < of_warp ? left : of_warp),
            segments.reach(begin + first), threadIdx.x % 32, 32);
-    sum += v.template sum<W>();
+    sum += v.template sum<W, Identity>();
   }
   return sum_of_block<long_row_block>(sum, sums);
 }

@@ -394,5 +394,8 @@ def test_arrays_on_a_gpu_with_a_mask_are_declined():
     for function in (reductio.sum, reductio.exact_sum, reductio.exact_moments):
         with pytest.raises(reductio.Error, match="the array has a mask of missing values, which is not read"):
             function(x)
-    with pytest.raises(reductio.Error, match="exact_sum of an array in GPU memory adds up all of it; it takes no axis="):
-        reductio.exact_sum(types.SimpleNamespace(__cuda_array_interface__=on_gpu), axis=0)
+    x = types.SimpleNamespace(__cuda_array_interface__=on_gpu)
+    with pytest.raises(reductio.Error, match="exact_moments of an array in GPU memory adds up all of it; it takes no axis="):
+        reductio.exact_moments(x, axis=0)
+    with pytest.raises(reductio.Error, match="exact_sum of an array in GPU memory takes no dtype= and threads="):
+        reductio.exact_sum(x, axis=0, dtype="f64")

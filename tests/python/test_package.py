@@ -432,8 +432,9 @@ def test_sums_are_of_gpu_memory():
 class OnGpu:
     """What says that it is an array in GPU memory."""
 
-    def __init__(self, shape=(8,), typestr="<f4", pointer=256):
-        self.__cuda_array_interface__ = dict(typestr=typestr, shape=shape, strides=None, data=(pointer, False), version=3)
+    def __init__(self, shape=(8,), typestr="<f4", pointer=256, strides=None):
+        self.__cuda_array_interface__ = dict(typestr=typestr, shape=shape, strides=strides, data=(pointer, False),
+                                             version=3)
 
 
 @pytest.fixture
@@ -467,13 +468,94 @@ def test_exact_moments_of_gpu_memory_are_two_values(called, monkeypatch):
         reductio.exact_moments(x)
 
 
-def test_exact_moments_are_a_new_array_of_the_inputs_library(called, monkeypatch):
+class OfCupy(OnGpu):
+    """A result tells what was done to it."""
+    __module__ = "cupy"
+
+    def __truediv__(self, n):
+        return self, "over", n
+
+
+@pytest.fixture
+def cupy(monkeypatch):
     cupy = types.ModuleType("cupy")
-    cupy.empty = lambda shape, dtype: OnGpu(shape, {"float64": "<f8"}[dtype], 1024)
+    cupy.empty = lambda shape, dtype: OfCupy(shape, {"float64": "<f8", "float32": "<f4", "int32": "<i4"}[dtype], 1024)
+    cupy.sqrt = lambda x: (x, "rooted")
     cupy.cuda = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=9))
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    Theirs = type("ndarray", (OnGpu,), {"__module__": "cupy"})
-    out = reductio.exact_moments(Theirs(typestr="<f8"))
+    return cupy
+
+
+def shape_of(result):
+    return result.__cuda_array_interface__["shape"]
+
+
+def test_sums_along_an_axis_are_of_rows_or_of_columns(called, cupy):
+    """A call has what, type, pointer, outer, n, inner, pitch, result and stream."""
+    for shape, axis, sums, numbers in (((4, 6), 1, (4,), (4, 6, 1, 6)), ((4, 6), -1, (4,), (4, 6, 1, 6)),
+                                       ((4, 6), 0, (6,), (1, 4, 6, 6)), ((2, 3, 5), 1, (2, 5), (2, 3, 5, 5)),
+                                       ((2, 3, 5), (0, 1), (5,), (1, 6, 5, 5)), ((2, 3, 5), (-1, 1), (2,), (2, 15, 1, 15)),
+                                       ((2, 3, 5), (2, 0, 1), (), (1, 30, 1, 30)), ((8,), 0, (), (1, 8, 1, 8)),
+                                       ((2, 0, 5), 1, (2, 5), (2, 0, 5, 5))):
+        called.clear()
+        assert shape_of(reductio.sum(OfCupy(shape), axis=axis)) == sums
+        assert called == [("reductio_along_axis", 0, 32, 256, *numbers, 1024, 9)], (shape, axis)
+    called.clear()
+    assert shape_of(reductio.sum(OfCupy((3, 0)), axis=0)) == (0,) and called == []  # nothing to be launched
+    reductio.sum(OfCupy((4, 6), "|i1"), axis=1)
+    assert shape_of(reductio.exact_sum(OfCupy((4, 6), "<f8"), axis=0)) == (6,)
+    out = OnGpu((2,), pointer=512)
+    assert reductio.sum(OnGpu((2, 3)), out, axis=1, stream=7) is out
+    assert [call[1:3] + call[-2:] for call in called] == [(0, 1, 1024, 9), (2, 64, 1024, 9), (0, 32, 512, 7)]
+
+
+def test_sums_along_an_axis_of_part_of_a_matrix(called):
+    """Columns [1:4] of 4 rows of 6 floats."""
+    part = OnGpu((4, 3), strides=(24, 4))
+    for axis, sums, numbers in ((1, 4, (4, 3, 1, 6)), (0, 3, (1, 4, 3, 6))):
+        called.clear()
+        reductio.sum(part, OnGpu((sums,)), axis=axis)
+        assert called == [("reductio_along_axis", 0, 32, 256, *numbers, 256, 0)]
+    for array, axis in ((part, (0, 1)), (OnGpu((4, 1), strides=(24, 4)), 0), (OnGpu((3, 4), strides=(4, 12)), 0),
+                        (OnGpu((2, 2, 2), strides=(32, 8, 4)), 2), (part, None)):
+        with pytest.raises(reductio.Error, match=r"^the array is not contiguous \(strides .*\); copy it first$"):
+            reductio.sum(array, axis=axis)
+
+
+def test_means_and_norms_are_of_sums_along_an_axis(called, cupy):
+    x = OfCupy((2, 3, 5))
+    (total, over, n), (root, rooted) = reductio.mean(x, axis=1), reductio.norm(x, axis=(1, 2))
+    assert (shape_of(total), over, n, shape_of(root), rooted) == ((2, 5), "over", 3, (2,), "rooted")
+    assert reductio.mean(x)[1:] == ("over", 30) and shape_of(reductio.norm(x)[0]) == ()
+    assert [call[:2] + call[4:8] for call in called] == [
+        ("reductio_along_axis", 0, 2, 3, 5, 5), ("reductio_along_axis", 1, 2, 15, 1, 15), called[2][:2] + called[2][4:8],
+        ("reductio_along_axis", 1, 1, 30, 1, 30)]
+    assert called[2][0] == "reductio_sum"
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: reductio.sum(OnGpu((2, 3)), axis=2), "axis 2 is out of range for an array of 2 axes"),
+    (lambda: reductio.sum(OnGpu((2, 3)), axis=-3), "axis -3 is out of range for an array of 2 axes"),
+    (lambda: reductio.sum(OnGpu(()), axis=0), "axis 0 is out of range for an array of 0 axes"),
+    (lambda: reductio.sum(OnGpu((2, 3)), axis="x"), "axis='x' is neither an integer nor a tuple of integers"),
+    (lambda: reductio.sum(OnGpu((2, 3, 5)), axis=(0, 2)), r"axis=\(0, 2\) is no tuple of neighbouring axes; add up along"),
+    (lambda: reductio.sum(OnGpu((2, 3)), axis=(1, -1)), r"axis=\(1, -1\) is no tuple of neighbouring axes"),
+    (lambda: reductio.sum(OnGpu((2, 3)), axis=()), r"axis=\(\) is no tuple of neighbouring axes"),
+    (lambda: reductio.sum(OnGpu((2, 3), "<c8"), axis=0), "elements of type <c8 are not supported"),
+    (lambda: reductio.sum(OnGpu((2, 3)), OnGpu((2,)), axis=0), "out has 2 elements of f32; the sums of f32 are 3 f32"),
+    (lambda: reductio.sum(OnGpu((2, 3), "|i1"), OnGpu((2,)), axis=1), "out has 2 .* f32; the sums of i8 are 2 i32"),
+    (lambda: reductio.sum(OnGpu((2, 3)), axis=0), "give out=, an array for the result"),
+    (lambda: reductio.exact_sum(OnGpu((2, 3), "<f2"), axis=0), "exact_sum takes f32 and f64; the array has f16"),
+    (lambda: reductio.norm(OfCupy((2, 3), "<i4")), "norm takes f16 and bf16 and f32 and f64; the array has i32"),
+    (lambda: reductio.norm(OnGpu()), "norm takes arrays of torch and CuPy; this OnGpu is neither's"),
+    (lambda: reductio.mean(np.ones(3)), "mean takes arrays of torch and CuPy; this ndarray is neither's")])
+def test_what_has_no_sums_along_an_axis(call, said, cupy):
+    with pytest.raises(reductio.Error, match=f"^{said}"):
+        call()
+
+
+def test_exact_moments_are_a_new_array_of_the_inputs_library(called, cupy):
+    out = reductio.exact_moments(OfCupy(typestr="<f8"))
     assert out.__cuda_array_interface__["shape"] == (2,) and called == [("reductio_exact_moments", 64, 256, 8, 1024, 9)]
 
 
@@ -484,6 +566,9 @@ def test_without_cuda_the_call_that_was_made_is_named():
         out = OnGpu((2,) if function == "exact_moments" else ())
         with pytest.raises(reductio.Error, match=rf"^this build has no CUDA, which reductio\.{function} needs"):
             getattr(reductio, function)(OnGpu(), out)
+    for function in ("sum", "exact_sum"):
+        with pytest.raises(reductio.Error, match=rf"^this build has no CUDA, which reductio\.{function} needs"):
+            getattr(reductio, function)(OnGpu((2, 3)), OnGpu((2,)), axis=1)
 
 
 def test_hints_name_files_alone(capfd, tmp_path):

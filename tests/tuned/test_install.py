@@ -17,7 +17,7 @@ HEADERS = {
     "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h",
     "tuned/far_bands.h", "tuned/finish.h", "tuned/rows.h", "tuned/columns.h", "tuned/segments.h", "tuned/cluster.cuh",
     "exact/exact.h", "exact/tile.h", "exact/elements.h", "exact/window.h", "exact/finish.h", "exact/result.h",
-    "exact/lanes.h", "exact/partial.h",
+    "exact/lanes.h", "exact/partial.h", "exact/lines.h",
     "device/kernel.h", "device/cuda/kernel.cuh",
 }
 FORMER = {f"tuned/{name}.h": f'#pragma once\n#include "../exact/{name}.h"\n' for name in ("exact", "partial")}

@@ -30,11 +30,11 @@ from ._arrays import Array, Stream
 from ._exact import Partial
 from ._library import Error
 from ._program import call as _call, split as _split, words_of as _words_of
-from ._sum import exact_moments, exact_sum, exact_sum_of_squares, sum
+from ._sum import exact_moments, exact_sum, exact_sum_of_squares, mean, norm, sum
 from ._variants import Variant, variant
 
 __all__ = ["Array", "Error", "Partial", "Stream", "Variant", "compare", "exact_moments", "exact_sum", "exact_sum_of_squares",
-           "run", "sum", "variant", "verify"]
+           "mean", "norm", "run", "sum", "variant", "verify"]
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

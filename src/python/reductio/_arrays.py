@@ -397,26 +397,41 @@ def _checked_call(name: str, *arguments) -> None:
 
 # ---- arrays of a caller's ----
 
-def described(x) -> tuple[str, int, int, tuple[int, int]]:
-    """(type, pointer, n, DLPack's device) of a caller's array. Raises Error where it cannot be summed as it is."""
+def described(x, may_have_pitch: bool = False) -> tuple[str, int, int, tuple[int, int]]:
+    """(type, pointer, n, DLPack's device) of a caller's array. Raises Error where it cannot be summed as it is. A matrix
+    that is part of a wider one may have a pitch."""
     if hasattr(x, "__cuda_array_interface__") and not is_torch(x):
         face = x.__cuda_array_interface__
         if face.get("mask") is not None:
             raise Error("the array has a mask of missing values, which is not read; fill them, or leave them out")
         type = next((t for t, text in TYPESTR.items() if text == face["typestr"]), None)
-        return _checked(type, face["typestr"], face["data"][0], face["shape"], face.get("strides"),
-                        (ON_CUDA, current_gpu()))
+        strides = None if may_have_pitch and has_pitch(*layout(x)) else face.get("strides")
+        return _checked(type, face["typestr"], face["data"][0], face["shape"], strides, (ON_CUDA, current_gpu()))
     if is_torch(x):
         if x.device.type != "cuda":
             raise Error(f"the array is on device {x.device}; reductio.sum adds up GPU memory: x.cuda()")
         _refuse_more_than_memory(x)
         type = NAMES.get(str(x.dtype).split(".")[-1])
-        if not x.is_contiguous():
+        if not x.is_contiguous() and not (may_have_pitch and has_pitch(*layout(x))):
             raise Error(f"the array is not contiguous (strides {tuple(x.stride())}); x.contiguous() copies it")
         return _checked(type, str(x.dtype), x.data_ptr(), tuple(x.shape), None, (ON_CUDA, x.device.index or 0))
     if hasattr(x, "__array_interface__"):
         raise Error("the array is in host memory; reductio.sum adds up GPU memory, such as torch's or CuPy's")
     raise Error(f"a {builtin_name(x)} is not an array: it has neither __cuda_array_interface__ nor __dlpack__")
+
+
+def layout(x) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Shape and strides, in elements, of an array on a GPU; None: it is contiguous."""
+    if is_torch(x):
+        return tuple(x.shape), None if x.is_contiguous() else tuple(x.stride())
+    face = x.__cuda_array_interface__
+    strides, size = face.get("strides"), int(face["typestr"][2:])
+    return tuple(face["shape"]), strides and tuple(stride // size for stride in strides)
+
+
+def has_pitch(shape, strides) -> bool:
+    """Whether it is a matrix of rows that are contiguous but do not follow each other without a gap."""
+    return len(shape) == 2 and strides is not None and shape[0] > 1 and strides[1] == 1 and strides[0] > shape[1]
 
 
 def builtin_name(x) -> str:

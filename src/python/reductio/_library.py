@@ -95,6 +95,8 @@ def library() -> ctypes.CDLL:
                   loaded.reductio_exact_moments):
         total.argtypes = [c_uint32, c_void_p, c_uint64, c_void_p, c_void_p]
         total.restype = c_char_p
+    loaded.reductio_along_axis.argtypes = [c_uint32, c_uint32, c_void_p, *[c_uint64] * 4, c_void_p, c_void_p]
+    loaded.reductio_along_axis.restype = c_char_p
     double, words = POINTER(c_double), POINTER(c_int64)
     loaded.reductio_exact_rows.argtypes = [c_void_p, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32, double, double]
     loaded.reductio_exact_rows.restype = c_char_p
