@@ -78,7 +78,7 @@ constexpr bool adds_up_exactly() {
 }
 
 template <class Acc>
-ExactResult exact_result(Acc* out) {
+__host__ __device__ ExactResult exact_result(Acc* out) {
   if constexpr (std::is_same<Acc, float>::value) return {out, nullptr, nullptr};
   else if constexpr (std::is_same<Acc, double>::value) return {nullptr, out, nullptr};
   else return {nullptr, nullptr, reinterpret_cast<std::int64_t*>(out)};

@@ -16,8 +16,8 @@
 /// Shapes are those of tuned/rows.h, columns.h and segments.h; types and values those of exact/exact.h.
 ///
 /// How it works: a warp takes a row of up to 16 KiB where there are many, and is done with one conversion. Blocks share
-/// the tiles of longer ones evenly and combine by ExactFinish, in words of the block where a row begins. Columns come by
-/// tiles of 16: a block loads a tile along its rows, turns it round in shared memory, and each warp adds up a column.
+/// the tiles of longer ones evenly and combine by ExactFinish, in words of the block where a row begins. Of columns a
+/// block loads a tile of 16 along its rows and turns it round in shared memory. Each of its warps adds up a column.
 
 #include <algorithm>
 #include <cstddef>
@@ -38,7 +38,18 @@ inline constexpr int line_vectors = 4;
 inline constexpr std::int64_t line_tile = std::int64_t{exact_block} * line_vectors;
 /// The longest line of a warp, in bytes: 8 tiles, of which ExactFinish can round the sum at once.
 inline constexpr std::size_t warp_line_bytes = std::size_t{8} * 32 * line_vectors * 16;
-inline constexpr unsigned line_blocks_per_sm = 3;
+inline constexpr unsigned line_blocks_per_sm = 4;
+/// Memory of a block's warps for wide tiles. All lines of an element's type use it.
+template <class In>
+using LineWarp = ExactWarp<In, device::Identity, line_vectors>;
+template <class In>
+using LineBin = typename LineWarp<In>::Bin;
+template <class In>
+inline constexpr unsigned line_bins = exact_block / 32 * LineWarp<In>::bins;
+template <class In>
+__device__ LineBin<In>* bins_of_warp(LineBin<In>* bins) {
+  return bins + threadIdx.x / 32 * LineWarp<In>::bins;
+}
 
 /// Vectors from `first` on, `threads` apart, with -0 behind the line's.
 template <int vectors, class In>
@@ -63,9 +74,8 @@ __device__ void add_ends(const Share<In>& line, Warp& warp) {
 
 /// A line of up to warp_line_bytes, by a warp.
 template <int vectors, class In, class Acc>
-__device__ void sum_of_warps_line(const Share<In>& line, bool is_empty, Acc* out) {
-  using Warp = ExactWarp<In, device::Identity, vectors, false>;
-  Warp warp(static_cast<typename Warp::Bin*>(nullptr));
+__device__ void sum_of_warps_line(const Share<In>& line, bool is_empty, Acc* out, LineBin<In>* bins) {
+  ExactWarp<In, device::Identity, vectors> warp(bins_of_warp<In>(bins));
   for (std::int64_t first = 0; first < line.vectors; first += 32 * vectors) {
     uint4 v[vectors];
     load_of_line(line, first + threadIdx.x % 32, 32, v);
@@ -75,26 +85,19 @@ __device__ void sum_of_warps_line(const Share<In>& line, bool is_empty, Acc* out
   ExactFinish{nullptr, exact_result(out), is_empty, 1}.end_warp(warp);
 }
 
-/// Tiles `tile` to `behind` - 1 of a line, by a block; the first has the ends, too. A tile is loaded while the one
-/// before it is added.
+/// Tiles `tile` to `behind` - 1 of a line, by a block; the first has the ends, too.
 template <class In>
 __device__ void sum_of_blocks_line(const Share<In>& line, std::int64_t tile, std::int64_t behind, bool is_whole_line,
-                                   const ExactFinish& finish) {
-  using Warp = ExactWarp<In, device::Identity, line_vectors>;
-  using Bin = typename Warp::Bin;
+                                   const ExactFinish& finish, LineBin<In>* bins) {
+  using Warp = LineWarp<In>;
   constexpr unsigned warps = exact_block / 32;
   constexpr std::int64_t most_rounded = 3;  // of up to so many tiles a warp, 8 warps' sums have 62 bits
-  __shared__ __align__(16) Bin bins[warps * Warp::bins];
-  Warp warp(bins + threadIdx.x / 32 * Warp::bins);
-  uint4 next[line_vectors];
+  Warp warp(bins_of_warp<In>(bins));
   const std::int64_t count = behind - tile;
-  load_of_line(line, tile * line_tile + threadIdx.x, exact_block, next);
   if (tile == 0 && threadIdx.x < 32) add_ends<line_vectors>(line, warp);
-  while (tile < behind) {
+  for (; tile < behind; ++tile) {
     uint4 v[line_vectors];
-#pragma unroll
-    for (int u = 0; u < line_vectors; ++u) v[u] = next[u];
-    if (++tile < behind) load_of_line(line, tile * line_tile + threadIdx.x, exact_block, next);
+    load_of_line(line, tile * line_tile + threadIdx.x, exact_block, v);
     warp.add(v);
   }
   const ExactFinish::Warps of = finish.template warps_of<warps>(warp, warp.is_whole());
@@ -107,13 +110,14 @@ __device__ void sum_of_blocks_line(const Share<In>& line, std::int64_t tile, std
 
 /// Rows of up to warp_line_bytes. Launch: blocks of exact_block, a warp for each row.
 template <class In, class Acc, int vectors>
-__global__ void __launch_bounds__(exact_block, 4) add_short_rows(const Matrix<In> in, Acc* out) {
+__global__ void __launch_bounds__(exact_block, line_blocks_per_sm) add_short_rows(const Matrix<In> in, Acc* out) {
+  __shared__ __align__(16) LineBin<In> bins[line_bins<In>];
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const std::int64_t row = std::int64_t{blockIdx.x} * (exact_block / 32) + threadIdx.x / 32;
   if (row < in.rows)
     sum_of_warps_line<vectors>(share_of(in.row(row), static_cast<std::size_t>(in.columns), 16, 0), in.columns == 0,
-                               out + row);
+                               out + row, bins);
 }
 
 /// Longer rows, of so many tiles. Each block has an even share of all tiles. Launch: blocks of exact_block, no more
@@ -121,6 +125,7 @@ __global__ void __launch_bounds__(exact_block, 4) add_short_rows(const Matrix<In
 template <class In, class Acc>
 __global__ void __launch_bounds__(exact_block, line_blocks_per_sm)
     add_long_rows(const Matrix<In> in, const std::int64_t tiles, Acc* out, std::uint64_t* workspace) {
+  __shared__ __align__(16) LineBin<In> bins[line_bins<In>];
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const EvenShare share{tiles * in.rows, gridDim.x};
@@ -131,19 +136,23 @@ __global__ void __launch_bounds__(exact_block, line_blocks_per_sm)
     sum_of_blocks_line(share_of(in.row(row), static_cast<std::size_t>(in.columns), 16, 0), at - first, behind - first,
                        blocks == 1,
                        ExactFinish{workspace + std::size_t{block} * ExactFinish::line_words, exact_result(out + row),
-                                   false, blocks});
+                                   false, blocks},
+                       bins);
     at = behind;
   }
 }
 
+inline constexpr unsigned segment_blocks_per_sm = 3;
+
 /// Segments, of which a block has an even share as in sum_ragged() (tuned/segments.h): its warps take short ones in
 /// turn, and the block the tiles of long ones that begin in its share. Launch: blocks of exact_block.
 template <class In, class Acc>
-__global__ void __launch_bounds__(exact_block, line_blocks_per_sm)
+__global__ void __launch_bounds__(exact_block, segment_blocks_per_sm)
     add_segments(const Segments<In> segments, Acc* out, std::uint64_t* workspace) {
   constexpr unsigned warps = exact_block / 32, of_round = 32 * warps;
   constexpr std::int64_t tile = line_tile * Vector<In>::lanes,
                          of_warp = static_cast<std::int64_t>(warp_line_bytes / sizeof(In));
+  __shared__ __align__(16) LineBin<In> bins[line_bins<In>];
   __shared__ std::int64_t bounds[2];
   __shared__ unsigned long_ones[of_round], long_count;
   device::wait_for_previous_kernel();
@@ -177,15 +186,18 @@ __global__ void __launch_bounds__(exact_block, line_blocks_per_sm)
                                                            : static_cast<unsigned>(tiles);
     sum_of_blocks_line(line, mine, last, blocks == 1,
                        ExactFinish{workspace + std::size_t{block} * ExactFinish::line_words, exact_result(out + s),
-                                   false, blocks});
+                                   false, blocks},
+                       bins);
   };
   if (first > 0 && length_of(first - 1) > of_warp) take_tiles(first - 1);  // some of its tiles may begin here
   unsigned taken = 0;
   for (std::int64_t round = first; round < behind; round += of_round) {
     for (unsigned k = warp; k < of_round && round + k < behind; k += warps) {
       const std::int64_t n = length_of(round + k);
-      if (n <= of_warp)
-        sum_of_warps_line<line_vectors>(line_of(round + k, n), n == 0, out + (round + k));
+      if (n <= 32 * Vector<In>::lanes)
+        sum_of_warps_line<1>(line_of(round + k, n), n == 0, out + (round + k), bins);
+      else if (n <= of_warp)
+        sum_of_warps_line<line_vectors>(line_of(round + k, n), false, out + (round + k), bins);
       else if (lane == 0)
         long_ones[device::atomicAdd(&long_count, 1u) % of_round] = k;
     }
@@ -205,9 +217,7 @@ struct ExactColumns {
   std::size_t matrices;
 };
 template <class In>
-constexpr std::size_t rows_of_column_tile() {
-  return std::size_t{32} * line_vectors * Vector<In>::lanes;
-}
+inline constexpr int column_tile_rows = 32 * line_vectors * Vector<In>::lanes;
 template <class In>
 ExactColumns exact_columns(std::size_t rows, std::size_t columns, std::size_t pitch, const Gpu& gpu,
                            std::size_t matrices) {
@@ -217,7 +227,7 @@ ExactColumns exact_columns(std::size_t rows, std::size_t columns, std::size_t pi
     copies = std::max<std::size_t>(std::min(line_columns / columns, rows), 1);
   const std::size_t behind = rows == 0 ? 0 : (rows - 1) * pitch + columns, read = ceil_div(rows, copies),
                     groups = std::max<std::size_t>(ceil_div(columns * copies, line_columns), 1),
-                    chunks = std::min({ceil_div(read, rows_of_column_tile<In>()),
+                    chunks = std::min({ceil_div(read, column_tile_rows<In>),
                                        2 * gpu.sm_count / std::max<std::size_t>(groups * matrices, 1),
                                        ExactFinish::most_blocks / copies});
   return {static_cast<std::int64_t>(read),
@@ -235,7 +245,7 @@ template <class In, class Acc>
 __global__ void __launch_bounds__(32 * line_columns, 2)
     add_columns(const In* const start, const ExactColumns shape, Acc* out, std::uint64_t* workspace) {
   using Warp = ExactWarp<In, device::Identity, line_vectors, false>;
-  constexpr int down = 32, rows = static_cast<int>(rows_of_column_tile<In>()), lanes = Vector<In>::lanes,
+  constexpr int down = 32, rows = column_tile_rows<In>, lanes = Vector<In>::lanes,
                 at_once = rows / down < 16 ? rows / down : 16;
   __shared__ __align__(16) In tile[line_columns][rows + lanes];  // a vector more, so that columns begin in other banks
   device::wait_for_previous_kernel();
@@ -285,7 +295,7 @@ namespace reductio::exact {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 /// Of a workspace, which is zero before the first call and after each. Columns that several blocks share are no more
-/// than 16 for each SM, and blocks that share rows no more than 3.
+/// than 16 for each SM, and blocks that share rows no more than 4.
 constexpr std::size_t lines_workspace_words(const tuned::Gpu& gpu) {
   return std::size_t{tuned::line_columns} * gpu.sm_count * tuned::ExactFinish::line_words;
 }
@@ -298,8 +308,8 @@ struct LinesLaunch {
   std::size_t blocks;
   unsigned threads;
 };
-constexpr std::size_t blocks_of_lines(const tuned::Gpu& gpu) {
-  return std::min<std::size_t>(tuned::line_blocks_per_sm * gpu.sm_count, tuned::ExactFinish::most_blocks);
+constexpr std::size_t blocks_of_lines(const tuned::Gpu& gpu, unsigned per_sm = tuned::line_blocks_per_sm) {
+  return std::min<std::size_t>(per_sm * gpu.sm_count, tuned::ExactFinish::most_blocks);
 }
 /// Whether each row is a warp's.
 template <class In>
@@ -323,7 +333,9 @@ LinesLaunch rows_launch(std::size_t rows, std::size_t columns, const tuned::Gpu&
 inline LinesLaunch columns_launch(const tuned::ExactColumns& shape) {
   return {std::size_t{shape.groups} * shape.chunks * shape.matrices, 32 * tuned::line_columns};
 }
-inline LinesLaunch segments_launch(const tuned::Gpu& gpu) { return {blocks_of_lines(gpu), tuned::exact_block}; }
+inline LinesLaunch segments_launch(const tuned::Gpu& gpu) {
+  return {blocks_of_lines(gpu, tuned::segment_blocks_per_sm), tuned::exact_block};
+}
 
 inline device::Launch launch_of(const LinesLaunch& how, const tuned::Gpu& gpu, void* stream) {
   device::Launch launch{how.blocks, how.threads, 0, stream};
