@@ -314,7 +314,7 @@ constexpr std::size_t blocks_of_lines(const tuned::Gpu& gpu, unsigned per_sm = t
 /// Whether each row is a warp's.
 template <class In>
 constexpr bool have_rows_warps(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
-  constexpr std::size_t at_once = 2048 / 32;  // warps of an SM
+  constexpr std::size_t at_once = tuned::line_blocks_per_sm * tuned::exact_block / 32;  // warps of an SM
   return columns * sizeof(In) <= (rows < at_once * gpu.sm_count ? tuned::warp_line_bytes / 8 : tuned::warp_line_bytes);
 }
 /// Of a row of blocks. Its ends are part of the first.
