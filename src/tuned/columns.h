@@ -84,8 +84,8 @@ __device__ void add_rows(W* sums, unsigned count, unsigned width) {
 /// registers; a matrix of a few rows has no use for them, and more blocks instead.
 enum class ColumnLoads { single, two_vectors, eight_vectors };
 
-/// Launch: for each matrix shape.tiles * shape.chunks blocks of columns_block. Loads that are all there have no tests of
-/// their own: nvcc would leave two of eight under way, which takes 15 % longer.
+/// Launch: shape.tiles * shape.chunks blocks of columns_block a matrix. Loads that are all there have no tests of their
+/// own: nvcc would leave two of eight under way, which takes 15 % longer.
 template <class In, class Acc, class Operation, ColumnLoads loads>
 __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vectors ? 3 : 2)
     sum_down(const In* const start, const ColumnShape shape, Acc* const sums_of_first,
