@@ -413,7 +413,7 @@ def test_a_package_that_is_absent():
 def test_sums_are_of_gpu_memory():
     with pytest.raises(reductio.Error, match="the array is in host memory"):
         reductio.sum(np.ones(3))
-    with pytest.raises(reductio.Error, match="a list is no array"):
+    with pytest.raises(reductio.Error, match="a list is not an array"):
         reductio.sum([1, 2])
 
     class Fake:
