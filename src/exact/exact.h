@@ -28,8 +28,9 @@
 /// of a tile become 64-bit integers. Each thread adds up its own until the window moves or the kernel ends; then the
 /// warp adds them up, in digits of 40 bits: each lane has two of a long accumulator's (exact/partial.h), or three. A
 /// tile that is wider than any window goes to bins in shared memory, element by element: floats and doubles to doubles
-/// of their lane; squares, and doubles over more than some 200 exponents, in pieces to integers of their warp. Sums of
-/// one tile a block have no bins: they cut such a tile into slices of its exponents, in registers.
+/// of their lane; squares, and doubles over more than some 250 exponents, in pieces to integers of their warp. Sums of
+/// one tile a block have no bins: they cut such a tile into slices of its exponents, in registers. Four neighbouring
+/// bfloats are added up as floats where that is exact: conversions to double take longest.
 ///
 /// If no warp of a block has flushed, their integers become the block's digits together. If they also have the same
 /// window, a sum that one block rounds takes one conversion. Moments, squares of doubles and large inputs make digits
@@ -138,7 +139,7 @@ class ExactReduction {
       // Up to 1 MiB two blocks an SM read all with one vector a thread.
       if (!squares && bytes > one_tile && bytes <= row(gpu, 1)) choice.vectors_per_thread = 1;
       // Up to `few` bytes by two blocks an SM, because few blocks finish sooner.
-      const std::size_t few = row(gpu, sizeof(In) == 8 ? 32 : sizeof(In) == 4 ? 4 : 8);
+      const std::size_t few = row(gpu, sizeof(In) == 8 ? (squares ? 32 : 16) : sizeof(In) == 4 ? 4 : 8);
       choice.most_blocks = bytes <= one_tile ? 0 : bytes <= few ? 2 : exact_blocks_per_sm<In, Operation>(read);
       if (bytes > row(gpu, 48) && bytes <= row(gpu, 256))
         choice.kept_bytes = scaled(kept_in_l2, gpu.l2_bytes, h200.l2_bytes);

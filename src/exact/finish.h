@@ -30,7 +30,8 @@ class ExactFinish {
   static constexpr unsigned far_row_bits = 15;
   static constexpr std::uint64_t one_far_row = one_block << count_bits;
   /// What a block may add to home's last digit: 2047 of them have 35 bits.
-  static constexpr std::int64_t most_of_last = std::int64_t{1} << 24;
+  static constexpr int bits_of_last = 24;
+  static constexpr std::int64_t most_of_last = std::int64_t{1} << bits_of_last;
   /// No row of a block's own.
   static constexpr unsigned none = ~0u;
   /// Places among a warp's digits, of which lane l has l, l + 32, ... Home is where digits 2^-160 to 2^160 are. Behind
@@ -116,13 +117,17 @@ class ExactFinish {
     constexpr int per_lane = Warp::per_lane;
     using A = At<per_lane>;
     if (!of.others) return false;
-    // A sum's digits are that of its unit and two more, and the last takes no more than carries from several sums.
+    // A sum's digits are that of its unit and two more, and the last takes no more than carries from several sums. All
+    // warps' sums together have 67 bits, which home's last digit may hold in part.
     const auto digit_at = [](int unit) {
       return static_cast<unsigned>(unit - LaneDigits<per_lane>::lowest) / exact::digit_bits;
     };
+    const int highest_unit = Warp::unit_of(0, static_cast<int>(of.most));
     const unsigned from = digit_at(Warp::unit_of(parts - 1, static_cast<int>(of.least))),
-                   last = digit_at(Warp::unit_of(0, static_cast<int>(of.most))) + 2;
-    const unsigned base = from >= A::home && last < A::home + row_words - 1 ? A::home : row_at<A>(from);
+                   last = digit_at(highest_unit) + 2;
+    constexpr int end_of_home = LaneDigits<per_lane>::lowest + bits_of_last +
+                                exact::digit_bits * static_cast<int>(A::home + row_words - 1);
+    const unsigned base = from >= A::home && highest_unit + 67 <= end_of_home ? A::home : row_at<A>(from);
     if (last >= base + row_words) return false;
     if (threadIdx.x >= 32) return true;
     // Each quarter of the warp has the digits of every fourth warp.
@@ -307,14 +312,18 @@ class ExactFinish {
       std::uint64_t word = (static_cast<std::uint64_t>(digit) << bits) + one_block;
       if (lane == decides) word += far_rows * one_far_row;
       if (has_word) word += device::atomicAdd(place, word);
-      const unsigned have_words = __ballot_sync(whole_warp, has_word),
-                     are_complete = __ballot_sync(whole_warp, has_word && complete(word));
+      const unsigned are_complete = __ballot_sync(whole_warp, has_word && complete(word));
       if ((are_complete >> decides & 1) == 0) return;
       const unsigned rows = far_rows_of(__shfl_sync(whole_warp, word, static_cast<int>(decides)));
+      const auto have_all = [&] { return __all_sync(whole_warp, !has_word || complete(word)) != 0; };
       if (rows == 0) {
         while (has_word && !complete(word)) word = load_relaxed(place);
-      } else if (rows != senders || far_rows != 1 || base == none || are_complete != have_words) {
-        return gather_apart<of, per_lane>(*this);
+      } else {
+        // If there is one row for each block, they mostly are the same one, and what lacks is on its way.
+        const bool may_be_one = rows == senders && far_rows == 1 && base != none;
+        for (int turn = 0; turn < most_turns && may_be_one && !have_all(); ++turn)
+          if (has_word && !complete(word)) word = load_relaxed(place);
+        if (!may_be_one || !have_all()) return gather_apart<of, per_lane>(*this);
       }
       digit = in_row ? static_cast<std::int64_t>(word) >> bits : 0;
       if (has_word) store_relaxed(place, std::uint64_t{0});
@@ -341,6 +350,9 @@ class ExactFinish {
     }
     finish.result_of<of>().store(digits, Added::others, 0);
   }
+  /// So often the block that completes home looks whether its own row is complete.
+  static constexpr int most_turns = 4;
+
   /// By one warp of the block that completes home: reads all words, when all updates have arrived.
   template <unsigned of, int per_lane>
   static __device__ __noinline__ void gather_apart(const ExactFinish finish) {

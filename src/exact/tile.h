@@ -158,7 +158,9 @@ constexpr unsigned exact_blocks_per_sm(ExactRead read) {
 template <class In, class Operation, int vectors, ExactRead read, bool roomy = true>
 __device__ void add_tiles(const Share<In>& in, const ExactFinish& finish) {
   constexpr bool moments = std::is_same<Operation, Moments>::value;
-  using First = ExactWarp<In, std::conditional_t<moments, device::Identity, Operation>, vectors, roomy>;
+  // Doubles of 250 binary orders have 20 bins. Moments have no memory for more than 16.
+  using First = ExactWarp<In, std::conditional_t<moments, device::Identity, Operation>, vectors,
+                          !roomy ? 0 : sizeof(In) == 8 && !moments ? 20 : 16>;
   using Second = ExactWarp<In, device::Square, vectors>;  // of moments
   constexpr unsigned warps = exact_block / 32;
   const auto each = [&](const auto& take) {
@@ -196,6 +198,23 @@ __device__ __noinline__ void add_tiles_apart(const Share<In> in, const ExactFini
   add_tiles<In, Operation, vectors, ExactRead::in_turn, false>(in, finish);
 }
 
+template <int vectors>
+struct Tile {
+  uint4 v[vectors];
+};
+/// The same of a block's only tile, which is in registers.
+template <class In, class Operation, int vectors>
+__device__ __noinline__ void add_tile_apart(const Tile<vectors> tile, const ExactFinish finish) {
+  using Warp = ExactWarp<In, Operation, vectors, 0>;
+  constexpr unsigned warps = exact_block / 32;
+  uint4 v[vectors];
+#pragma unroll
+  for (int u = 0; u < vectors; ++u) v[u] = tile.v[u];
+  Warp warp(nullptr);
+  warp.add(v);
+  finish.end<0, warps>(warp);
+}
+
 /// The kernel. One vector a thread and tile where that is all there is.
 template <class In, class Operation, int vectors, ExactRead read>
 __global__ void __launch_bounds__(exact_block, exact_blocks_per_sm<In, Operation>(read))
@@ -203,7 +222,7 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   if constexpr (read == ExactRead::alone || read == ExactRead::at_once) {
-    using Warp = ExactWarp<In, Operation, vectors, false>;
+    using Warp = ExactWarp<In, Operation, vectors, 0>;
     constexpr unsigned warps = exact_block / 32;
     uint4 v[vectors];
     if (ExactTiles<vectors>::fill(in, v)) {
@@ -213,6 +232,12 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
         if (read == ExactRead::at_once ? finish.has_combined<warps, Warp>(of) : finish.has_rounded<warps, Warp>(of))
           return;
         if (read == ExactRead::alone && finish.has_combined_apart<warps, Warp>(finish, of)) return;
+      }
+      if constexpr (Warp::in_slices) {
+        Tile<vectors> tile;
+#pragma unroll
+        for (int u = 0; u < vectors; ++u) tile.v[u] = v[u];
+        return add_tile_apart<In, Operation, vectors>(tile, finish);
       }
     }
     add_tiles_apart<In, Operation, vectors>(in, finish);

@@ -15,10 +15,11 @@
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time. `roomy`: with 4 KiB of shared
-/// memory for wide tiles of floats and doubles, which else take more instructions.
-template <class In, class Operation, int vectors, bool roomy = true>
+/// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time. Wide tiles of floats and
+/// doubles go to `lane_bins` bins of each lane, 256 bytes of shared memory each. 0: they take more instructions.
+template <class In, class Operation, int vectors, unsigned lane_bins = 16>
 class ExactWarp {
+  static constexpr bool roomy = lane_bins != 0;
   using E = ElementBits<In>;
   static constexpr bool squared = std::is_same<Operation, device::Square>::value, is_double = sizeof(In) == 8,
                         is_bfloat = IsBFloat<In>::value;
@@ -37,6 +38,8 @@ class ExactWarp {
                        bits = parts == 1 ? 53 : parts == 2 ? 105 : 156;
   /// Halves: all 40 bits that they can have, from 2^15 down, are a window.
   static constexpr bool fits_always = sizeof(In) == 2 && !is_bfloat && !squared;
+  /// Whether four elements may be added up as floats first.
+  static constexpr bool in_fours = is_bfloat && !squared && roomy;
   /// In a window of so many exponents of elements, no term has a bit below the last part's unit.
   static constexpr int window = (bits - parts * log2_elements - power * (E::precision - 1)) / power;
   /// Of the window's top, as a field of the exponent. Beyond these the arithmetic of the window over- or underflows.
@@ -57,10 +60,11 @@ class ExactWarp {
   static constexpr int per_lane = squared && is_double ? 3 : 2;
   using Lane = LaneDigits<per_lane>;
   /// How wide tiles are added: to bins of each lane, to bins of the warp (also what no lane's bins hold), or in slices.
-  static constexpr bool bins_of_lanes = roomy && !squared && !fits_always, in_slices = !roomy && !squared,
+  static constexpr bool bins_of_lanes = roomy && !squared && !fits_always,
+                        in_slices = !roomy && !squared && !fits_always,
                         bins_of_warp = squared || (is_double && roomy);
   using Bin = std::conditional_t<bins_of_lanes, double, int>;
-  static constexpr unsigned bin_bits = 20, lane_bins = 16, warp_bins = 2 * Lane::count,
+  static constexpr unsigned bin_bits = 20, warp_bins = 2 * Lane::count,
                             bins = bins_of_lanes ? 32 * lane_bins : bins_of_warp ? warp_bins : 1;
   static_assert(bins * sizeof(Bin) >= warp_bins * sizeof(int) || !bins_of_warp, "lanes' bins have room for the warp's");
   /// Squares of -0 are +0.
@@ -79,7 +83,12 @@ class ExactWarp {
       const Sizes sizes = sizes_of(v);
       if (has_negative_zeros && !has_other_) has_other_ = sizes.most >= 0 || is_other(v);
       if (!__all_sync(whole_warp, in_window(sizes)) && !moved_to(sizes, v)) return;
-      add_in_window(v);
+      if constexpr (in_fours) {
+        if (__all_sync(whole_warp, fours_fit(sizes)) != 0) add_fours(v);
+        else add_in_window(v);
+      } else {
+        add_in_window(v);
+      }
     }
     if (++tiles_ == most_tiles) flush();
   }
@@ -96,7 +105,8 @@ class ExactWarp {
     }
     return add_in_window(v);
   }
-  __device__ std::int64_t sum_of_part(int p) const { return sum_of_warp(sums_[p]); }
+  /// Of the only tile a thread has less than 2^53 units.
+  __device__ std::int64_t sum_of_part(int p) const { return sum_of_warp<!roomy>(sums_[p]); }
   __device__ int top() const { return top_; }
   /// By all lanes: whether sum_of_part() has all that was added.
   __device__ bool is_whole() const {
@@ -194,6 +204,7 @@ class ExactWarp {
   __device__ bool add_in_window(const uint4 (&v)[vectors]) {
     constexpr unsigned chains = parts == 1 ? 4 : 2;  // that do not wait for each other
     double sum[parts][chains] = {}, splitter[parts] = {};
+    [[maybe_unused]] unsigned most = 0;  // of halves' |x| as bits, two at a time
 #pragma unroll
     for (int p = 0; p + 1 < parts; ++p) splitter[p] = 1.5 * power_of_two<double>(unit(p) + 52);
     const double raise = is_raised() ? power_of_two<double>(raised) : 1;
@@ -201,6 +212,9 @@ class ExactWarp {
     for (int u = 0; u < vectors; ++u) {
       std::uint32_t w[4];
       memcpy(w, &v[u], sizeof w);
+      if constexpr (fits_always)
+#pragma unroll
+        for (int k = 0; k < 4; ++k) most = larger_of_each(most, w[k] & 0x7fff7fffu);
       for (unsigned k = 0; k < E::lanes; ++k) {
         double x = E::value(w, k);
         if (raised > 0) x *= raise;
@@ -220,22 +234,32 @@ class ExactWarp {
           }
       }
     }
+    if constexpr (fits_always)
+      if (__any_sync(whole_warp, ((most + 0x04000400u) & 0x80008000u) != 0) != 0) return false;
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
       double all = sum[p][0] + sum[p][1];
       if (chains == 4) all += sum[p][chains - 2] + sum[p][chains - 1];
-      if constexpr (fits_always) {
-        if (__any_sync(whole_warp, !is_finite(all)) != 0) return false;
-        if (has_negative_zeros && !has_other_) has_other_ = all != 0 || is_other(v);
-      }
+      if (fits_always && has_negative_zeros && !has_other_) has_other_ = all != 0 || is_other(v);
       sums_[p] += static_cast<std::int64_t>(all * power_of_two<double>(-unit(p)));
     }
     return true;
   }
-  static __device__ bool is_finite(double x) {
-    std::uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (bits >> 52 & 0x7ff) != 0x7ff;
+  /// Whether the sum of any four of a thread's bfloats is a float without rounding: they have 24 bits together.
+  __device__ static bool fours_fit(const Sizes& sizes) {
+    return static_cast<unsigned>(sizes.most) - sizes.least < 14u << E::places && sizes.most < 252 << E::places;
+  }
+  /// Such a tile, which fits the window. Conversions to double take as long as eight other instructions.
+  __device__ void add_fours(const uint4 (&v)[vectors]) {
+    double sum[2] = {};
+#pragma unroll
+    for (int u = 0; u < vectors; ++u) {
+      std::uint32_t w[4];
+      memcpy(w, &v[u], sizeof w);
+#pragma unroll
+      for (int k = 0; k < 4; k += 2) sum[k / 2] += E::sum_of_two(w[k]) + E::sum_of_two(w[k + 1]);
+    }
+    sums_[0] += static_cast<std::int64_t>((sum[0] + sum[1]) * power_of_two<double>(-unit(0)));
   }
 
   __device__ int unit(int p) const { return unit_of(p, top_, is_raised() ? raised : 0); }
@@ -305,10 +329,17 @@ class ExactWarp {
   __device__ void add_of_warp(std::int64_t sum, int exponent) {
     add_to_digits(sum_of_warp(sum), exponent);
   }
+  /// `below_2_53`: so is |sum|.
+  template <bool below_2_53 = false>
   static __device__ std::int64_t sum_of_warp(std::int64_t sum) {
     constexpr unsigned piece = (1u << 27) - 1;
-    const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece),
-                        middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
+    const std::uint64_t low = added_in_warp(static_cast<unsigned>(sum) & piece);
+    if constexpr (below_2_53) {
+      // 27 bits each, with the sign.
+      const auto high = static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 27)));
+      return static_cast<std::int64_t>(low + (static_cast<std::uint64_t>(std::int64_t{high}) << 27));
+    }
+    const std::uint64_t middle = added_in_warp(static_cast<unsigned>(sum >> 27) & piece);
     const auto high = static_cast<std::int64_t>(static_cast<int>(added_in_warp(static_cast<unsigned>(sum >> 54))));
     return static_cast<std::int64_t>(low + (middle << 27) + (static_cast<std::uint64_t>(high) << 54));
   }
@@ -316,23 +347,24 @@ class ExactWarp {
   /// Adds sum * 2^exponent.
   __device__ void add_to_digits(std::int64_t sum, int exponent) {
     const int lane = static_cast<int>(threadIdx.x % 32);
+    constexpr int of_lane = squared || is_double ? per_lane : 1;  // floats are below 2^128, and digit 32 above 2^200
 #pragma unroll
-    for (int k = 0; k < per_lane; ++k) digit[k] += digit_of(sum, exponent - Lane::lowest, lane + 32 * k);
+    for (int k = 0; k < of_lane; ++k) digit[k] += digit_of(sum, exponent - Lane::lowest, lane + 32 * k);
   }
 
   /// A wide tile, each term by itself.
   __device__ void add_to_bins(const Sizes& sizes, const uint4 (&v)[vectors]) {
-    if constexpr (in_slices) add_in_slices(v);
+    if constexpr (in_slices) add_in_slices(sizes, v);
     else if constexpr (!bins_of_lanes) add_to_warp_bins(v);
     else if (!is_double || have_lane_bins(sizes)) add_to_lane_bins(v);
     else if constexpr (bins_of_warp) add_to_warp_bins(v);
   }
 
-  /// Each lane has 16 bins of type double, one for each 16 exponents. Floats are added as they are: a bin's sum of 2^14
-  /// of them has 53 bits. Doubles are cut in two parts of 27 and 26 bits, with an exponent each: the sum of 2^11 has 53
-  /// bits. So bins are kept from tile to tile.
+  /// Each lane has bins of type double, one for each 16 exponents. Floats are added as they are: a bin's sum of 2^12 of
+  /// them has 51 bits. Doubles are cut in two parts of 27 and 26 bits, with an exponent each, and so a bin: the sum of
+  /// 2^9 has 51 bits. So bins are kept from tile to tile.
   __device__ void add_to_lane_bins(const uint4 (&v)[vectors]) {
-    constexpr unsigned most_wide_tiles = is_double ? (1u << 11) / (2 * elements) : (1u << 14) / elements;
+    constexpr unsigned most_wide_tiles = (is_double ? 1u << 9 : 1u << 12) / elements;
     double* const own = bins_ + threadIdx.x % 32;
     if (wide_tiles_ == 0)
       for (unsigned b = 0; b < lane_bins; ++b) own[32 * b] = 0;
@@ -358,9 +390,13 @@ class ExactWarp {
     }
     if (++wide_tiles_ == most_wide_tiles) flush_bins();
   }
-  /// Of numbers whose exponents' fields are lowest_bin_ to lowest_bin_ + 255.
+  /// Of numbers whose exponents' fields are those of the bins. Of others, such as 0, it is some bin.
   __device__ unsigned bin_of(unsigned head) const {
-    return (head - (static_cast<unsigned>(lowest_bin_) << E::places)) >> (E::places + 4) & (lane_bins - 1);
+    const unsigned sign = 0x80000000u;
+    if constexpr (lane_bins == 16)
+      return (head - (static_cast<unsigned>(lowest_bin_) << E::places)) >> (E::places + 4) & (lane_bins - 1);
+    const unsigned bin = ((head & ~sign) - (static_cast<unsigned>(lowest_bin_) << E::places)) >> (E::places + 4);
+    return bin < lane_bins ? bin : lane_bins - 1;
   }
   /// Whether the lanes' bins are, or could be moved, where both parts of all of a tile's doubles have theirs, and
   /// neither over- nor underflow.
@@ -374,27 +410,97 @@ class ExactWarp {
     lowest_bin_ = middle > 0 && high < middle + all ? middle : low;
     return true;
   }
+  /// Each lane adds up half of a bin, and they go to digits by bins of the warp in the same memory.
   __device__ void flush_bins() {
     if (wide_tiles_ == 0) return;
     wide_tiles_ = 0;
-    double* const own = bins_ + threadIdx.x % 32;
-#pragma unroll 1  // rare, and long
-    for (int b = 0; b < static_cast<int>(lane_bins); ++b) {
-      const double sum = own[32 * b];
-      if (!__any_sync(whole_warp, sum != 0)) continue;
-      const int field = lowest_bin_ + 16 * b,
-                unit = (field == 0 ? 1 : field) - E::bias - (is_double ? E::mantissa / 2 : E::mantissa - 1);
-      add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit);
+    if constexpr (is_double && lane_bins == 16) {  // moments, which have no registers for more than a bin at a time
+      const double* const own = bins_ + threadIdx.x % 32;
+#pragma unroll 1
+      for (unsigned b = 0; b < lane_bins; ++b) {
+        const double sum = own[32 * b];
+        if (!__any_sync(whole_warp, sum != 0)) continue;
+        const int unit = unit_of_bin(b);
+        add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit);
+      }
+      return;
     }
+    constexpr unsigned each = 16, turns = (lane_bins + each - 1) / each;
+    const unsigned lane = threadIdx.x % 32, half = lane & each, first = lane % each;
+    std::int64_t sum[turns] = {};
+    __syncwarp();  // all lanes have added to theirs
+#pragma unroll
+    for (unsigned turn = 0; turn < turns; ++turn) {
+      const unsigned bin = first + each * turn;
+      if (bin < lane_bins) {
+        // The sum's units are the lowest bits of 1.5 * 2^52 units and the sum.
+        const double splitter = 1.5 * power_of_two<double>(unit_of_bin(bin) + 52);
+        const double* const from = bins_ + 32 * bin + half;
+#pragma unroll 2  // more at once would take registers from tiles
+        for (unsigned i = 0; i < each; ++i) sum[turn] += bits_of_double(from[(lane + i) % each] + splitter);
+        sum[turn] -= each * bits_of_double(splitter);
+      }
+      sum[turn] += __shfl_xor_sync(whole_warp, sum[turn], each);  // 56 bits
+    }
+    clear_warp_bins();
+    constexpr int bits_each = static_cast<int>(bin_bits), mask = (1 << bits_each) - 1;
+    int* const bins_of_all = reinterpret_cast<int*>(bins_);
+#pragma unroll
+    for (unsigned turn = 0; turn < turns; ++turn) {
+      const std::int64_t all = sum[turn];
+      if (half != 0 || all == 0) continue;
+      const int place = unit_of_bin(first + each * turn) - Lane::lowest, shift = place % bits_each;
+      int* const to = bins_of_all + place / bits_each;
+      device::atomicAdd(to, static_cast<int>(static_cast<std::uint64_t>(all) << shift) & mask);
+#pragma unroll
+      for (int i = 1; i < 4; ++i) {
+        const auto piece = static_cast<int>(all >> (bits_each * i - shift));
+        if (i < 3) device::atomicAdd(to + i, piece & mask);
+        else device::atomicAdd(to + i, piece);
+      }
+    }
+    take_warp_bins();
+  }
+  /// What a bin of a lane counts in. That of subnormal numbers, too, in floats' lowest one.
+  __device__ int unit_of_bin(unsigned bin) const {
+    return lowest_bin_ + 16 * static_cast<int>(bin) - E::bias - (is_double ? E::mantissa / 2 : E::mantissa - 1);
+  }
+  static __device__ std::int64_t bits_of_double(double x) {
+    std::int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+  }
+  /// Bins of 20 bits that the warp shares, in the same memory as the lanes'.
+  __device__ void clear_warp_bins() {
+    int* const bins_of_all = reinterpret_cast<int*>(bins_);
+    __syncwarp();  // all lanes have read theirs
+    for (unsigned i = threadIdx.x % 32; i < warp_bins; i += 32) bins_of_all[i] = 0;
+    __syncwarp();  // all bins are zero
+  }
+  __device__ void take_warp_bins() {
+    const int* const bins_of_all = reinterpret_cast<const int*>(bins_);
+    __syncwarp();  // all is added
+#pragma unroll
+    for (unsigned k = 0; k < per_lane; ++k) {
+      const unsigned own = threadIdx.x % 32 + 32 * k;
+      if (own < Lane::count)
+        digit[k] += static_cast<std::int64_t>(bins_of_all[2 * own]) +
+                    static_cast<std::int64_t>(bins_of_all[2 * own + 1]) * (1 << bin_bits);
+    }
+    __syncwarp();  // all bins are read, and may be cleared for another tile
   }
 
-  /// A wide tile, slice by slice from its highest bit on, each as a window's first part. Doubles in two goes, for large
-  /// and for other ones, both multiplied so that no slice's arithmetic over- or underflows.
-  __device__ void add_in_slices(const uint4 (&v)[vectors]) {
-    constexpr int large_from = 1100;
+  /// A wide tile, slice by slice from its highest bit on, each as a window's first part. Few slices follow each other;
+  /// of many, empty ones are skipped. Doubles near the ends of their range in two goes, for large and for other ones,
+  /// both multiplied so that no slice's arithmetic over- or underflows.
+  __device__ void add_in_slices(const Sizes& sizes, const uint4 (&v)[vectors]) {
+    constexpr int bits_each = 52 - log2_elements, large_from = 1100, few = 6;
+    const int highest = highest_of(sizes), lowest = lowest_of(sizes);
+    const bool in_two = is_double && (lowest < 150 || highest > 1900);
+    const int lowest_unit = lowest - E::bias - (E::precision - 1), top = highest - E::bias + 1;
 #pragma unroll 1
-    for (int large = 0; large <= int{is_double}; ++large) {
-      const int raised_by = !is_double ? 0 : large != 0 ? -256 : 512;
+    for (int large = 0; large <= int{in_two}; ++large) {
+      const int raised_by = !in_two ? 0 : large != 0 ? -256 : 512;
       double rest[elements];
 #pragma unroll
       for (int u = 0; u < vectors; ++u) {
@@ -402,26 +508,34 @@ class ExactWarp {
         memcpy(w, &v[u], sizeof w);
 #pragma unroll
         for (unsigned k = 0; k < E::lanes; ++k) {
-          const auto exponent = static_cast<int>(E::head(w, k) >> E::places & E::most_exponent);
-          const bool is_large = is_double && exponent >= large_from;
-          const double x = E::value(w, k);
-          rest[u * static_cast<int>(E::lanes) + static_cast<int>(k)] =
-              is_large != (large != 0) ? 0 : x * power_of_two<double>(raised_by);
+          double x = E::value(w, k);
+          if constexpr (is_double) {
+            const auto exponent = static_cast<int>(E::head(w, k) >> E::places & E::most_exponent);
+            x = in_two && (exponent >= large_from) != (large != 0) ? 0 : x * power_of_two<double>(raised_by);
+          }
+          rest[u * static_cast<int>(E::lanes) + static_cast<int>(k)] = x;
         }
       }
+      const bool follow = !in_two && top - lowest_unit <= few * bits_each;
+      int unit = top;
 #pragma unroll 1
       for (;;) {
-        std::uint64_t most = 0;
+        if (follow) {
+          unit -= bits_each;
+          if (unit <= lowest_unit) break;
+        } else {
+          std::uint64_t most = 0;
 #pragma unroll
-        for (int i = 0; i < elements; ++i) {
-          std::uint64_t bits;
-          memcpy(&bits, &rest[i], sizeof bits);
-          bits &= ~std::uint64_t{0} >> 1;
-          most = bits > most ? bits : most;
+          for (int i = 0; i < elements; ++i) {
+            std::uint64_t bits;
+            memcpy(&bits, &rest[i], sizeof bits);
+            bits &= ~std::uint64_t{0} >> 1;
+            most = bits > most ? bits : most;
+          }
+          const int field = static_cast<int>(~least_in_warp(~static_cast<unsigned>(most >> 52)));
+          if (field == 0) break;  // all are zero: none is subnormal
+          unit = field - 1022 - bits_each;
         }
-        const int field = static_cast<int>(~least_in_warp(~static_cast<unsigned>(most >> 52)));
-        if (field == 0) break;  // all are zero: none is subnormal
-        const int unit = field - 1022 + log2_elements - 52;
         const double splitter = 1.5 * power_of_two<double>(unit + 52);
         double sum = 0;
 #pragma unroll
@@ -430,19 +544,25 @@ class ExactWarp {
           rest[i] -= part;
           sum += part;
         }
-        add_of_warp(static_cast<std::int64_t>(sum * power_of_two<double>(-unit)), unit - raised_by);
+        add_slice(sum, unit, raised_by);
       }
+      if (!follow) continue;
+      double sum = 0;
+#pragma unroll
+      for (int i = 0; i < elements; ++i) sum += rest[i];
+      add_slice(sum, lowest_unit, 0);
     }
+  }
+  __device__ void add_slice(double sum, int unit, int raised_by) {
+    const auto units = static_cast<std::int64_t>(sum * power_of_two<double>(-unit));
+    add_to_digits(sum_of_warp<true>(units), unit - raised_by);
   }
 
   /// Squares, and what lanes' bins do not hold: in pieces, to bins of 20 bits that the warp shares.
   __device__ void add_to_warp_bins(const uint4 (&v)[vectors]) {
     if constexpr (bins_of_lanes) flush_bins();  // whose memory this is
-    __syncwarp();                               // all lanes have read theirs
+    clear_warp_bins();
     int* const bins_of_all = reinterpret_cast<int*>(bins_);
-    const unsigned lane = threadIdx.x % 32;
-    for (unsigned i = lane; i < warp_bins; i += 32) bins_of_all[i] = 0;
-    __syncwarp();  // all bins are zero
     constexpr int bits_each = static_cast<int>(bin_bits), mask = (1 << bits_each) - 1;
     // A term's bits, and as many as it may be shifted.
     constexpr int most = (power * E::mantissa + 2 * (bits_each - 1)) / bits_each;
@@ -460,15 +580,7 @@ class ExactWarp {
         }
       }
     });
-    __syncwarp();  // all elements are added
-#pragma unroll
-    for (unsigned k = 0; k < per_lane; ++k) {
-      const unsigned own = lane + 32 * k;
-      if (own < Lane::count)
-        digit[k] += static_cast<std::int64_t>(bins_of_all[2 * own]) +
-                    static_cast<std::int64_t>(bins_of_all[2 * own + 1]) * (1 << bits_each);
-    }
-    __syncwarp();  // all bins are read, and may be cleared for another tile
+    take_warp_bins();
     if (++tiles_in_pieces_ % 1024 == 0) carry_digits(digit);  // of 2^50 each
   }
 
