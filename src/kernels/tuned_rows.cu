@@ -40,7 +40,7 @@ std::unique_ptr<Plan> plan_of_segments(const Problem& p, const tuned::Gpu& gpu) 
   const auto workspace = zeroed_buffer<std::uint64_t>(tuned::rows_workspace_words(gpu));
   const PlanInfo info{
       .grid_blocks = tuned::segment_blocks(gpu),
-      .block_threads = tuned::long_row_block,
+      .block_threads = tuned::segment_block,
       .longest_chain = tuned::RowSums<In, Acc>(1, longest_line(p), longest_line(p), gpu).longest_chain(),
       .workspace_bytes = workspace.bytes()};
   return plan_of(info,

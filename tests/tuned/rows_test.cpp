@@ -140,6 +140,47 @@ TEST_P(SimRows, NothingIsLoadedBehindTheLastRow) {
   tiny_rows<std::int32_t, std::int32_t>(4097, 1, 1);
 }
 
+/// Of few blocks, so that each has several windows of offsets, tiles and rounds of long ones.
+template <class In, class Acc>
+void segments_of(const std::vector<std::size_t>& lengths, std::size_t start) {
+  SCOPED_TRACE(std::to_string(lengths.size()) + " segments from " + std::to_string(start));
+  std::vector<std::int64_t> offsets{static_cast<std::int64_t>(start)};
+  std::vector<In> values(start);
+  std::vector<Acc> want;
+  for (const std::size_t length : lengths) {
+    Acc sum{};
+    for (std::size_t i = 0; i < length; ++i) {
+      const int value = static_cast<int>(values.size() * 7 % 31) - 12;
+      values.push_back(In(value));
+      sum += static_cast<Acc>(value);
+    }
+    want.push_back(sum);
+    offsets.push_back(static_cast<std::int64_t>(values.size()));
+  }
+  const auto in = on_device(values);
+  const auto offsets_in = on_device(offsets);
+  const Buffer<Acc> out(lengths.size());
+  const Buffer<std::uint64_t> workspace = workspace_for_rows();
+  tuned::sum_segments(static_cast<const In*>(in.ptr()), static_cast<const std::int64_t*>(offsets_in.ptr()),
+                      lengths.size(), out.ptr(), workspace.ptr(), tuned::Gpu{1, 2048}, nullptr);
+  EXPECT_EQ(on_host(out), want);
+}
+TEST_P(SimRows, SegmentsOfAnyLengths) {
+  std::mt19937 random(5);
+  std::vector<std::size_t> mixed;
+  for (int k = 0; k < (sanitized ? 300 : 6000); ++k) {
+    const unsigned kind = random() % 100;
+    mixed.push_back(kind < 60 ? random() % 4 : kind < 97 ? random() % 40 : random() % 900);
+  }
+  mixed.insert(mixed.begin() + 100, 40000);
+  segments_of<float, float>(mixed, 0);
+  segments_of<BF16, float>(mixed, 3);
+  segments_of<std::int8_t, std::int32_t>(mixed, 5);
+  segments_of<double, double>(std::vector<std::size_t>(sanitized ? 20 : 900, 1025), 1);
+  segments_of<std::int32_t, std::int32_t>(std::vector<std::size_t>(sanitized ? 500 : 5000, 1), 1);
+  segments_of<float, float>(std::vector<std::size_t>(3000, 0), 0);
+}
+
 /// By one block and by many, with a rest behind the rows that are read as one; at odd addresses by other loads.
 template <class In, class Acc>
 void columns_of(std::size_t rows, std::size_t columns) {
