@@ -144,8 +144,23 @@ __global__ void __launch_bounds__(exact_block, line_blocks_per_sm)
 
 inline constexpr unsigned segment_blocks_per_sm = 3;
 
-/// Segments, of which a block has an even share as in sum_ragged() (tuned/segments.h): its warps take short ones in
-/// turn, and the block the tiles of long ones that begin in its share. Launch: blocks of exact_block.
+/// The first segment whose place is not below `place`, by a whole warp that looks at 32 in each step.
+template <class In>
+__device__ std::int64_t first_from(const Segments<In>& segments, std::int64_t place) {
+  std::int64_t low = 0, high = segments.count;
+  while (low < high) {
+    const std::int64_t step = (high - low + 31) / 32, at = low + step * (threadIdx.x % 32);
+    const unsigned below = __ballot_sync(0xffffffffu, at < high && segments.place(at) < place);
+    const int steps = __popc(below);
+    if (steps == 0) return low;
+    high = low + steps * step < high ? low + steps * step : high;
+    low += (steps - 1) * step + 1;
+  }
+  return low;
+}
+
+/// Segments, of which a block has an even share of places (tuned/segments.h). Its warps take short ones in turn. The
+/// block takes the tiles of long ones that begin in its share. Launch: blocks of exact_block.
 template <class In, class Acc>
 __global__ void __launch_bounds__(exact_block, segment_blocks_per_sm)
     add_segments(const Segments<In> segments, Acc* out, std::uint64_t* workspace) {

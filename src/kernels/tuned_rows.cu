@@ -91,7 +91,7 @@ const Register registered_columns(tuned_lines("tuned/columns", "tuned, columns",
                                   prepare);
 const Register registered_segments(tuned_lines("tuned/segments", "tuned, segments", "src/tuned/segments.h",
                                                Operation::segment_sums,
-                                               {"16-byte loads", "warp shuffles",
+                                               {"16-byte loads to shared memory", "lists by tree, warp shuffles",
                                                 "even share of elements, packed atomics"}),
                                    prepare);
 

@@ -465,10 +465,10 @@ __global__ void __launch_bounds__(tiny_row_block)
 }
 
 /// Blocks of a multiprocessor for sums of segments (segments.h).
-inline constexpr unsigned segment_blocks_per_sm = 6;
+inline constexpr unsigned ragged_blocks_per_sm = 6;
 /// Bytes of a workspace for sums of rows and of segments, which is zero before the first call and after each.
 constexpr std::size_t rows_workspace_words(const Gpu& gpu) {
-  constexpr unsigned blocks = std::max(segment_blocks_per_sm, long_row_blocks(2));
+  constexpr unsigned blocks = std::max(ragged_blocks_per_sm, long_row_blocks(2));
   return 2 * std::size_t{blocks} * gpu.sm_count * row_words;
 }
 constexpr std::size_t rows_workspace_bytes(const Gpu& gpu) { return rows_workspace_words(gpu) * sizeof(std::uint64_t); }

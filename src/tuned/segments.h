@@ -22,19 +22,22 @@
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
+/// Segments as work to be shared. A segment's place is the number of elements before it, and 16 bytes of elements more
+/// for each segment: an offset and an output.
 template <class In>
 struct Segments {
   const In* in;
   const std::int64_t* offsets;
   std::int64_t count;
+
+  static constexpr std::int64_t weight = 16 / sizeof(In);
+  __device__ std::int64_t place(std::int64_t s) const { return offsets[s] - offsets[0] + weight * s; }
 };
 
-/// How blocks share the work. A segment's place is the number of elements before it, and 16 bytes of elements more for
-/// each segment: an offset and an output. A block has the segments, and the tiles of long ones, whose places are its
-/// own.
+/// How blocks share them. A block has the segments, and the tiles of long ones, whose places are its own.
 template <class In>
 struct SegmentShares {
-  static constexpr std::int64_t weight = 16 / sizeof(In);
+  static constexpr std::int64_t weight = Segments<In>::weight;
   std::int64_t zero, total;  ///< the first offset and the last
   std::int64_t size;         ///< places of a block
 
@@ -51,9 +54,10 @@ struct SegmentShares {
 
 inline constexpr unsigned segment_block = 128;
 inline constexpr int segments_of_thread = 4;  ///< of a window
-/// What a block has in shared memory, in vectors: two of the longest short segments. So a long one would have the middle.
+/// What a block has in shared memory, in vectors: two of the longest short segments. So a long one would have the
+/// middle.
 inline constexpr int segment_tile = 2 * static_cast<int>(short_row_vectors);
-constexpr unsigned segment_blocks(const Gpu& gpu) { return std::min(segment_blocks_per_sm * gpu.sm_count, most_sums); }
+constexpr unsigned segment_blocks(const Gpu& gpu) { return std::min(ragged_blocks_per_sm * gpu.sm_count, most_sums); }
 /// Least places of a block: small inputs wake few blocks.
 inline constexpr std::int64_t least_share = 1024;
 
@@ -212,7 +216,7 @@ __device__ __noinline__ unsigned take_tiles(const Segments<In> segments, std::in
 
 /// Launch: blocks of segment_block; `inverse` is 1 over their number.
 template <class In, class Acc>
-__global__ void __launch_bounds__(segment_block, least_blocks(segment_blocks_per_sm, segment_block))
+__global__ void __launch_bounds__(segment_block, least_blocks(ragged_blocks_per_sm, segment_block))
     sum_ragged(const Segments<In> segments, const double inverse, Acc* out, std::uint64_t* workspace) {
   using W = typename AddedIn<Acc>::type;
   constexpr int in_vector = Vector<In>::lanes, block = static_cast<int>(segment_block),

@@ -30,11 +30,13 @@ struct Unneeded {
 const std::vector<Unneeded> unneeded{
     {"squares.cu", "the block is done when its last warp is",
      "it orders no memory: it holds the clock's last reading back until the whole block is done"},
-    // Needed, but not shown: no block of the battery has 2,048 segments, and a long one behind them.
-    {"segments.h", "it is empty again", "only a block's second round adds to the list again"},
+    // Needed, but not shown: no block of the battery has 128 long segments. A test of rows.h has.
+    {"segments.h", "that list has been read", "only a block's second round of long ones adds to the list again"},
+    // Needed, but not shown: no block of the battery has so many segments, and a long one behind them.
     {"lines.h", "it has been read", "only a block's second round adds to the list again"},
     // Needed, but not shown: no matrix of the battery has so many tiles. lines_test.cpp has.
-    {"lines.h", "the warps' sums are read before the next line's", "only a block that ends a second long line needs it"},
+    {"lines.h", "the warps' sums are read before the next line's",
+     "only a block that ends a second long line needs it"},
     {"lines.h", "it is read before the next one is stored", "only a block's second tile of columns needs it"},
     // Needed, but not shown: the battery has no data whose tiles alternate so within a block.
     {"window.h", "all lanes have read theirs", "only a tile of lanes' bins just before one of the warp's needs it"},
