@@ -142,6 +142,18 @@ def test_the_commands_explain_themselves_and_reject_what_they_do_not_know(script
     assert wrong.returncode == 1 and wrong.stderr.count("\n") == 1 and "--help" in wrong.stderr
 
 
+def test_libraries_that_are_missing_and_cannot_be_downloaded_are_one_line_that_names_debians_packages(tmp_path):
+    if not shutil.which("cmake") or not shutil.which("ninja"):
+        pytest.skip("no cmake and ninja here")
+    absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("fmt", "Boost")]
+    done = subprocess.run(["cmake", "-G", "Ninja", "-S", SOURCE, "-B", tmp_path, "-DREDUCTIO_CUDA=OFF", "-DREDUCTIO_TESTS=OFF", *absent],
+                          env={**os.environ, "https_proxy": "http://127.0.0.1:9"}, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert re.search(r"^ +reductio: libraries are missing and cannot be downloaded \(.+\): on Debian and Ubuntu, apt-get "
+                     r"install libfmt-dev (\S+ )*libboost-context-dev; or ./check --quick, which installs all that is "
+                     r"needed$", done.stderr, re.MULTILINE), done.stderr
+
+
 def test_tests_that_sanitizers_skip_say_so_as_cmake_finds_it():
     """Others would run nowhere: tests/CMakeLists.txt takes files that say it into the release build."""
     text = (SOURCE / "tests" / "CMakeLists.txt").read_text()
