@@ -43,9 +43,9 @@ class Project:
         self.folder, self.bin, self.calls_file = folder / "project", folder / "bin", folder / "calls"
         self.bin.mkdir()
         self.calls_file.touch()
-        for part in ("tools", "paper", "src/report"):
+        for part in ("tools", "paper", "src/report", "docs", "cmake"):
             shutil.copytree(SOURCE / part, self.folder / part, ignore=shutil.ignore_patterns("generated", "__pycache__"))
-        for file in ("reproduce", "requirements.txt"):
+        for file in ("reproduce", "requirements.txt", "README.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE"):
             shutil.copy(SOURCE / file, self.folder)
         self.committed = self.folder / "experiments" / "results"
         self.committed.mkdir(parents=True)
@@ -79,6 +79,7 @@ class Project:
         self.command(self.folder / ".venv" / "bin" / "python", f"""case $1 in
   paper/make.py) mkdir -p "${{@: -1}}"/{{figures,tables}} && echo "# Figures and tables" >"${{@: -1}}/index.md" ;;
   src/report) echo page >"${{@: -1}}" ;;
+  -m) mkdir -p out/site && ls out/pages >out/site/index.html ;;
   tools/gallery.py) mkdir -p "${{@: -1}}" && echo "2 pictures" ;;
   experiments/counts.py) echo counter >"$2/counts.csv" && echo "3 counts" ;;
   experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
@@ -161,6 +162,8 @@ def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(pro
     made = [table.read_text() for table in tables]
     page = out / "report.html"
     assert page.read_text() == "page\n" and "`report.html`: " in (out / "index.md").read_text()
+    assert len(project.calls("python -m mkdocs build --strict")) == 1 and "`site`: " in (out / "index.md").read_text()
+    assert {"README.md", "docs", "report.html"} <= set((out / "site" / "index.html").read_text().split())
     page.write_text("kept\n")
     shutil.rmtree(out / "figures")
     again = project.run()
@@ -168,6 +171,7 @@ def test_what_is_done_is_not_done_again_but_by_another_gpu_or_of_other_files(pro
     assert not project.calls("python tools/gallery.py") and not project.calls("python experiments/counts.py")
     assert "left for this" not in again.stdout
     assert (out / "figures").is_dir() and page.read_text() == "kept\n"
+    assert project.calls("python -m mkdocs")  # its page of results is another
     for name in ("as_printed", "vector_add"):
         project.command(programs / name, f'echo half >"$1"/{name}.csv; echo "{name}: no more" >&2; exit 1')
     project.command("nvidia-smi", "echo 'GPU 0: Another'")
