@@ -1,5 +1,5 @@
 # What the program says of its own build: reductio_build.h, from what is known when it is configured, and
-# reductio_revision.h, from git each time it is built. Both live in the build folder and only machine.cpp reads them.
+# reductio_revision.h, from git each time it is built. Both live in the build folder and only build.cpp reads them.
 
 set(_generated ${PROJECT_BINARY_DIR}/generated)
 

@@ -184,6 +184,14 @@ def cub_ahead(d: rs.Results) -> bool:
     return (by_hand(d, element_type="f32", least=2**24)["speedup_ci_high"] < 1).all()
 
 
+def first_minute(_, cores: int) -> float:
+    """Seconds that experiments/first_minute took on so many cores for README's first commands."""
+    steps = pd.read_csv(ROOT / "experiments" / "results" / "first-minute.csv")
+    if set(steps["cores"]) != {cores}:
+        raise rs.Absent(f"first-minute.csv is not of {cores} cores")
+    return steps["seconds"].sum()
+
+
 def verdict_counts(d: rs.Results) -> list[int]:
     return list(counts(d.rows("verdicts", role="claim")["verdict"]).values())
 

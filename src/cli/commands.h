@@ -59,4 +59,7 @@ Command add_inspect(CLI::App&);
 Command add_draw(CLI::App&);
 Command add_completion(CLI::App&);
 
+/// All of them; in the program `simulate` that one alone.
+std::vector<Command> add_commands(CLI::App&, const std::vector<std::string>& command_line);
+
 }  // namespace reductio::cli

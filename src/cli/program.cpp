@@ -258,25 +258,7 @@ int run_command(int argc, char** argv) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
   const std::vector<std::string> command_line = for_the_record(argc, argv);
-  std::vector<Command> commands = {add_list(app),
-                                   add_info(app),
-                                   add_verify(app),
-                                   add_simulate(app, command_line),
-                                   add_inspect(app),
-                                   add_draw(app),
-                                   add_run(app, command_line),
-                                   add_compare(app, command_line),
-                                   add_plot(app),
-                                   add_report(app),
-                                   add_selftest(app),
-                                   add_models(app),
-                                   add_summarize(app),
-                                   add_claims(app),
-                                   add_probe(app, command_line),
-                                   add_record(app, command_line),
-                                   add_releases(app),
-                                   add_new(app),
-                                   add_completion(app)};
+  std::vector<Command> commands = add_commands(app, command_line);
   for (Command& command : commands) {
     command.app->allow_extras();
     command.app->footer(examples_of(command.app->get_name()));

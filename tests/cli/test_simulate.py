@@ -244,11 +244,27 @@ def line_of(mark: str) -> int:
 
 def test_readmes_program_has_the_race_that_readme_shows(simulate, folder):
     program, shown = re.findall(r"^```(?:cuda)?\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)[:2]
-    command, _, race = shown.partition("\n")
-    assert command.endswith("reductio simulate sum.cu") and program.count("\n") == 10
+    build, command, race = shown.split("\n", 2)
+    assert build.endswith(" --target simulate") and command.endswith("/bin/simulate sum.cu") and program.count("\n") == 10
     (folder / "sum.cu").write_text(program)
     done = simulate("sum.cu")
     assert done.code == 2 and " ".join(race.split()) in done.err
+
+
+def test_the_program_that_readme_builds_says_the_same_and_takes_the_same_options(simulate, folder):
+    alone = BIN.with_name("simulate")
+    if not alone.exists():
+        pytest.skip("it is not built: cmake --build build --target simulate")
+
+    def both(*arguments):
+        outcomes = simulate(*arguments), call(*arguments, binary=alone, cwd=folder, XDG_CACHE_HOME=str(folder / "cache"))
+        assert outcomes[0] == outcomes[1]
+        return outcomes[1]
+
+    assert "reductio: simulated device: race in kernel " in both("faults.cu", "--orders", "forward@O1", "--", "2").err
+    assert both("forms.cu", "other.cu", "--orders", "forward@O1", "-I", "include", "-D", "VALUE=5", "--", "one two").code == 7
+    assert "unknown option '--sarf'; did you mean '--sarif'?" in both("forms.cu", "--sarf", "x").error()
+    assert "--keep-going" in both("--help").ok()
 
 
 def test_a_program_runs_as_on_a_gpu(simulate):

@@ -15,11 +15,11 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/selection.h"
 #include "cli/simulate/findings.h"
 #include "cli/simulate/run.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "measure/results/csv.h"
 #include "plugin/compile.h"
 #include "plugin/simulated.h"
 
@@ -225,7 +225,7 @@ int run(const SimulateOptions& options) {
   for (const std::string& folder : options.folders) how.flags.push_back("-I" + folder);
   for (const std::string& macro : options.macros) how.flags.push_back("-D" + macro);
   if (!options.standard.empty()) how.flags.push_back("-std=" + options.standard);
-  if (!options.sarif.empty()) check_option("--sarif", options.sarif);
+  if (!options.sarif.empty()) check_destination(options.sarif, "give --sarif a file in a folder that exists");
   const auto objects = compiled_for_simulation(sources, how);
   RunHow run_how{{sources.front().stem().string()}, options.seed, options.goes_on, options.timeout_s};
   run_how.arguments.insert(run_how.arguments.end(), options.arguments.begin(), options.arguments.end());

@@ -38,6 +38,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "device/backend.h"
+#include "measure/results/build.h"
 
 namespace reductio {
 
@@ -56,12 +57,6 @@ struct CpuDescription {
   int cores = 0;
   std::size_t memory_bytes = 0;            ///< 0 where unknown
   std::size_t last_level_cache_bytes = 0;  ///< of the CPUs that this process may use, together; 0 where unknown
-};
-
-struct BuildDescription {
-  std::string version, git_revision, build_type, cxx_compiler, cxx_flags, cuda_compiler, cuda_flags, cuda_architectures,
-      cccl;
-  bool git_dirty = false;
 };
 
 struct Machine {
@@ -85,10 +80,6 @@ inline constexpr const char* simulated_machine = "simulated-gpu";
 /// "NVIDIA H200" -> "nvidia-h200".
 std::string slug(std::string_view);
 
-/// How this program was built; the revision is read when it is built, not when it is configured.
-const BuildDescription& build_description();
-/// "0.1.0 (6b3f2a1c9d04, modified)", for --version.
-std::string version_text();
 /// A hash of the running executable and of the plug-ins that it has loaded: a run is not resumed by other code.
 std::string binary_hash();
 
