@@ -77,7 +77,7 @@ std::unique_ptr<Plan> plan_of_segments(const Problem& p) {
     thrust::upper_bound(thrust::device, begins + 1, begins + segments + 1, first,
                         first + static_cast<std::int64_t>(p.n), keys.ptr());
   return plan_by<T>(p, keys.bytes() + places.bytes(), static_cast<const std::uint32_t*>(keys.ptr()),
-                    [places](T* out) { return thrust::make_permutation_iterator(out, places.ptr()); });
+                    [keys, places](T* out) { return thrust::make_permutation_iterator(out, places.ptr()); });
 }
 
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings&, const DeviceInfo&) {

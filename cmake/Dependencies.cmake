@@ -12,10 +12,12 @@ macro(reductio_library name package url)
     set(_archive ${PROJECT_BINARY_DIR}/_deps/${name}.tar.gz)
     if(NOT _missing AND NOT EXISTS ${_archive} AND NOT FETCHCONTENT_SOURCE_DIR_${_upper})
       message(STATUS "reductio: downloading ${url}")
-      file(DOWNLOAD ${url} ${_archive} STATUS _status TIMEOUT 120)  # once: FetchContent's own way tries for 40 s
+      file(DOWNLOAD ${url} ${_archive}.part STATUS _status TIMEOUT 120)  # once: FetchContent's own way tries for 40 s
       if(NOT _status MATCHES "^0;")
-        file(REMOVE ${_archive})
+        file(REMOVE ${_archive}.part)
         list(GET _status 1 _why)
+      else()
+        file(RENAME ${_archive}.part ${_archive})  # so that one that was cut is not taken for whole
       endif()
     endif()
     if(EXISTS ${_archive} OR FETCHCONTENT_SOURCE_DIR_${_upper})

@@ -108,7 +108,8 @@ class Scratch {
  public:
   Scratch() {
     std::string name = (std::filesystem::temp_directory_path() / "reductio-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw OutputError("cannot write to " + std::filesystem::temp_directory_path().string());
+    if (!mkdtemp(name.data())) throw OutputError("cannot write to " + std::filesystem::temp_directory_path().string() +
+                        "; set $TMPDIR to a folder that can be written");
     folder_ = name;
   }
   ~Scratch() {
@@ -143,7 +144,7 @@ int run(const ReportOptions& options) {
         write_whole_file(made / "means.csv", means_of(results));
         write_whole_file(made / "speedups.csv", speedups_of(results));
       });
-      if (!why.empty()) fmt::print("left out: what samples of {} give: {}\n", folders[i], why);
+      if (!why.empty()) fmt::print("no means and speedups of {}: {}\n", folders[i], why);
       command += " " + quoted(made.string());
     }
   }

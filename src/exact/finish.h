@@ -156,7 +156,7 @@ class ExactFinish {
     return finish.has_combined<warps, Warp>(of);
   }
 
-  /// By a warp with a sum, or a part of one, of its own, of at most 8 tiles if there are no other senders.
+  /// By a warp with a sum, or a part of one, of its own, of any number of tiles.
   template <class Warp>
   __device__ void end_warp(Warp& warp) const {
     constexpr int parts = Warp::parts, per_lane = Warp::per_lane;
@@ -202,7 +202,7 @@ class ExactFinish {
   }
 
  private:
-  /// Rounds and stores the sum of a window's parts, of 62 bits each; by one thread.
+  /// Rounds and stores the sum of a window's parts, of 63 bits each; by one thread.
   template <class Warp>
   __device__ void round_parts(std::int64_t first, std::int64_t second, int top, bool others) const {
     const Added added = is_empty ? Added::nothing : others ? Added::others : Added::negative_zeros;

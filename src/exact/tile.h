@@ -222,7 +222,7 @@ add_exactly(const Share<In> in, const ExactFinish finish) {
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   if constexpr (read == ExactRead::alone || read == ExactRead::at_once) {
-    using Warp = ExactWarp<In, Operation, vectors, 0>;
+    using Warp = ExactWarp<In, Operation, vectors, 0, true>;
     constexpr unsigned warps = exact_block / 32;
     uint4 v[vectors];
     if (ExactTiles<vectors>::fill(in, v)) {

@@ -17,7 +17,8 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 /// The exact sum of the terms of what a warp reads, `vectors` vectors a thread at a time. Wide tiles of floats and
 /// doubles go to `lane_bins` bins of each lane, 256 bytes of shared memory each. 0: they take more instructions.
-template <class In, class Operation, int vectors, unsigned lane_bins = 16>
+/// `only_tile`: it reads one, by add_only().
+template <class In, class Operation, int vectors, unsigned lane_bins = 16, bool only_tile = false>
 class ExactWarp {
   static constexpr bool roomy = lane_bins != 0;
   using E = ElementBits<In>;
@@ -105,8 +106,8 @@ class ExactWarp {
     }
     return add_in_window(v);
   }
-  /// Of the only tile a thread has less than 2^53 units.
-  __device__ std::int64_t sum_of_part(int p) const { return sum_of_warp<!roomy>(sums_[p]); }
+  /// Of one tile a thread has less than 2^53 units.
+  __device__ std::int64_t sum_of_part(int p) const { return sum_of_warp<only_tile>(sums_[p]); }
   __device__ int top() const { return top_; }
   /// By all lanes: whether sum_of_part() has all that was added.
   __device__ bool is_whole() const {
@@ -436,9 +437,10 @@ class ExactWarp {
         // The sum's units are the lowest bits of 1.5 * 2^52 units and the sum.
         const double splitter = 1.5 * power_of_two<double>(unit_of_bin(bin) + 52);
         const double* const from = bins_ + 32 * bin + half;
+        std::uint64_t added = 0;  // wraps
 #pragma unroll 2  // more at once would take registers from tiles
-        for (unsigned i = 0; i < each; ++i) sum[turn] += bits_of_double(from[(lane + i) % each] + splitter);
-        sum[turn] -= each * bits_of_double(splitter);
+        for (unsigned i = 0; i < each; ++i) added += bits_of_double(from[(lane + i) % each] + splitter);
+        sum[turn] = static_cast<std::int64_t>(added - each * bits_of_double(splitter));
       }
       sum[turn] += __shfl_xor_sync(whole_warp, sum[turn], each);  // 56 bits
     }
@@ -465,8 +467,8 @@ class ExactWarp {
   __device__ int unit_of_bin(unsigned bin) const {
     return lowest_bin_ + 16 * static_cast<int>(bin) - E::bias - (is_double ? E::mantissa / 2 : E::mantissa - 1);
   }
-  static __device__ std::int64_t bits_of_double(double x) {
-    std::int64_t bits;
+  static __device__ std::uint64_t bits_of_double(double x) {
+    std::uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
   }

@@ -158,6 +158,7 @@ const char* reductio_sum(std::uint32_t type, const void* in, std::uint64_t n, vo
 const char* reductio_along_axis(std::uint32_t what, std::uint32_t type, const void* in, std::uint64_t outer,
                                 std::uint64_t n, std::uint64_t inner, std::uint64_t pitch, void* out, void* stream) {
   return error_of([&] {
+    if (what > 2) throw reductio::UsageError("what to add up is 0, 1 or 2: sums, sums of squares, exact sums");
     reductio::along_axis_on_gpu(static_cast<reductio::Along>(what), type, in, outer, n, inner, pitch, out, stream);
   });
 }

@@ -7,8 +7,8 @@
 ///
 /// The workspace has columns_workspace_bytes<In, Acc>() bytes, starts at a multiple of 16, and is zero before the
 /// first call; calls leave sums in it, so it serves columns alone, one call at a time. The rest is as in tuned/rows.h.
-/// A column's bits follow from its elements, its type, and the matrix's rows, columns, and whether it has a pitch: not
-/// from the address or the GPU.
+/// A column's bits follow from its elements, its type, the number and shape of the matrices, and whether they have a
+/// pitch: not from the address or the GPU.
 ///
 /// How it works: lanes have neighbouring columns, 16 bytes each, and the threads above them take rows in turn. Several
 /// blocks share many rows. Each stores its sums, and the last one to come adds them up in a fixed order. A few

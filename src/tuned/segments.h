@@ -327,7 +327,8 @@ __global__ void __launch_bounds__(segment_block, least_blocks(ragged_blocks_per_
           is_first = t > 0 && starts[t] == far && share.place(window + t, offsets[window + t]) < begin;
           if (is_first)
             usable = t;
-          else if (t > 0 && starts[t] - starts[t - 1] > limit)
+          else if (t > 0 && starts[t] - starts[t - 1] > limit &&
+                   offsets[window + t] - offsets[window + t - 1] > limit)  // not only far
             take_later(window + t - 1);  // some of its tiles may begin here
         }
       }
@@ -350,7 +351,7 @@ __global__ void __launch_bounds__(segment_block, least_blocks(ragged_blocks_per_
         int stop = usable;
         if (starts[usable] - first > limit) {
           stop = first_not(t, usable, [=](int i) { return starts[i + 1] - first <= limit; });
-          if (stop == t && starts[t + 1] - first > limit) {
+          if (stop == t) {
             // A long one. If its end is not known, a window that it begins tells whether it is.
             if (long_count == most_long || (starts[t + 1] == far && t > 0)) break;
             take_later(window + t);

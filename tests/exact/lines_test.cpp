@@ -99,12 +99,12 @@ void lines_have_the_bits_of_exact_sums(std::size_t count, std::size_t n, const V
   for (std::size_t c = 0; c < n; ++c) of_columns.push_back(exact_sum_of_line<Acc>(rows.data() + c, count, n));
   const auto in = on_device(rows), odd_in = on_device(odd), padded_in = on_device(padded);
   const auto offsets_in = on_device(offsets);
-  const Buffer<Acc> out(count), segments(count + 2), columns(n);
+  const Buffer<Acc> out(count), padded_out(count), odd_out(count), segments(count + 2), columns(n);
   in_workspace(few_blocks, [&](std::uint64_t* workspace) {
     exact::sum_rows(in.ptr(), count, n, n, out.ptr(), workspace, few_blocks, nullptr);
     expect_bits(on_host(out), want, "rows");
-    exact::sum_rows(padded_in.ptr(), count, n, n + 3, out.ptr(), workspace, few_blocks, nullptr);
-    expect_bits(on_host(out), want, "rows with a pitch");
+    exact::sum_rows(padded_in.ptr(), count, n, n + 3, padded_out.ptr(), workspace, few_blocks, nullptr);
+    expect_bits(on_host(padded_out), want, "rows with a pitch");
     exact::sum_segments(static_cast<const In*>(in.ptr()), static_cast<const std::int64_t*>(offsets_in.ptr()), count + 2,
                         segments.ptr(), workspace, few_blocks, nullptr);
     expect_bits(on_host(segments), of_segments, "segments");
@@ -113,8 +113,8 @@ void lines_have_the_bits_of_exact_sums(std::size_t count, std::size_t n, const V
     expect_bits(on_host(columns), of_columns, "columns");
   });
   in_workspace(more_blocks, [&](std::uint64_t* workspace) {
-    exact::sum_rows(odd_in.ptr() + 1, count, n, n, out.ptr(), workspace, more_blocks, nullptr);
-    expect_bits(on_host(out), want, "rows, one element further");
+    exact::sum_rows(odd_in.ptr() + 1, count, n, n, odd_out.ptr(), workspace, more_blocks, nullptr);
+    expect_bits(on_host(odd_out), want, "rows, one element further");
   });
 }
 
@@ -200,6 +200,17 @@ TEST_P(SimLines, ColumnsOfSeveralMatrices) {
       EXPECT_EQ(on_host(out), of_squares);
     }
   }
+}
+
+/// Two tiles of 512 rows, and no other block: the sum of all lanes has more bits than that of one tile.
+TEST_P(SimLines, ColumnsOfOneSign) {
+  const std::size_t rows = 1024, columns = 17;
+  const auto in = on_device(std::vector<float>(rows * columns, 12));
+  const Buffer<float> out(columns);
+  in_workspace(few_blocks, [&](std::uint64_t* workspace) {
+    exact::sum_columns(in.ptr(), rows, columns, columns, out.ptr(), workspace, few_blocks, nullptr);
+    EXPECT_EQ(on_host(out), std::vector<float>(columns, static_cast<float>(12 * rows)));
+  });
 }
 
 /// Whole numbers, of which rows of each kind have sums of squares without rounding.

@@ -511,6 +511,8 @@ def test_sums_along_an_axis_are_of_rows_or_of_columns(called, cupy):
 
 def test_sums_along_an_axis_of_part_of_a_matrix(called):
     """Columns [1:4] of 4 rows of 6 floats."""
+    with pytest.raises(reductio.Error, match="no multiples of its 4 bytes"):
+        reductio.sum(OnGpu((4, 3), strides=(24, 6)), axis=0)
     part = OnGpu((4, 3), strides=(24, 4))
     for axis, sums, numbers in ((1, 4, (4, 3, 1, 6)), (0, 3, (1, 4, 3, 6))):
         called.clear()

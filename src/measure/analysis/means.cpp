@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -44,10 +43,13 @@ bool has_all(const CsvTable& table, const Fields& record, const Json& where) {
   return true;
 }
 
-double taken(const std::string& take, std::vector<double> values) {
+double taken(const std::string& name, const std::string& take, const std::vector<double>& values) {
   if (take == "median") return median(values);
   double logs = 0;
-  for (const double v : values) logs += std::log(v);
+  for (const double v : values) {
+    if (v <= 0) throw UsageError(fmt::format("means {}: a geometric mean takes no {:g}; write median", name, v));
+    logs += std::log(v);
+  }
   return std::exp(logs / static_cast<double>(values.size()));
 }
 
@@ -69,12 +71,16 @@ void add(std::vector<Fields>& out, const std::string& name, const Json& asked, c
     if (!by_name.contains(full)) names.push_back(full);
     auto& [values, unit] = by_name[full];
     values.push_back(*value);
-    if (table->has("unit")) unit = table->at(record, "unit");
+    if (table->has("unit")) {
+      if (values.size() > 1 && unit != table->at(record, "unit"))
+        throw UsageError(fmt::format("means {}: mixes {} and {}; add unit to \"by\"", full, unit, table->at(record, "unit")));
+      unit = table->at(record, "unit");
+    }
   }
   for (const std::string& full : names) {
     const auto& [values, unit] = by_name.at(full);
     out.push_back(
-        {full, file, column, take, unit, std::to_string(values.size()), fmt::format("{:.6g}", taken(take, values))});
+        {full, file, column, take, unit, std::to_string(values.size()), fmt::format("{:.6g}", taken(full, take, values))});
   }
 }
 

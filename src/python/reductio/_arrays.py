@@ -426,6 +426,8 @@ def layout(x) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
         return tuple(x.shape), None if x.is_contiguous() else tuple(x.stride())
     face = x.__cuda_array_interface__
     strides, size = face.get("strides"), int(face["typestr"][2:])
+    if strides and any(stride % size for stride in strides):
+        raise Error(f"the array's strides {tuple(strides)} are no multiples of its {size} bytes an element; copy it first")
     return tuple(face["shape"]), strides and tuple(stride // size for stride in strides)
 
 

@@ -46,7 +46,7 @@ def _theirs(function: str, x: Any):
     """The library of the array, torch or CuPy."""
     name = "torch" if _arrays.is_torch(x) else x.__class__.__module__.split(".")[0]
     if name not in ("torch", "cupy"):
-        raise Error(f"{function} takes arrays of torch and CuPy; this {_arrays.builtin_name(x)} is neither's")
+        raise Error(f"{function} takes arrays of torch and CuPy; this {_arrays.builtin_name(x)} is neither's: pass it to torch.as_tensor() or cupy.asarray() first")
     return sys.modules[name]
 
 
