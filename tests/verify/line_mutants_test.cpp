@@ -42,7 +42,8 @@ const std::vector<Unneeded> unneeded{
      "only a block that ends a second long line needs it"},
     {"lines.h", "it is read before the next one is stored", "only a block's second tile of columns needs it"},
     // Needed, but not shown: the battery has no data whose tiles alternate so within a block.
-    {"window.h", "all lanes have read theirs", "only a tile of lanes' bins just before one of the warp's needs it", "exact/sum"},
+    {"window.h", "all lanes have read theirs",
+     "only a tile of lanes' bins just before one of the warp's needs it", "exact/sum"},
     {"window.h", "all bins are read, and may be cleared",
      "only a tile of the warp's bins just before one of lanes' does"},
 };

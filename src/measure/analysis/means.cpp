@@ -73,14 +73,16 @@ void add(std::vector<Fields>& out, const std::string& name, const Json& asked, c
     values.push_back(*value);
     if (table->has("unit")) {
       if (values.size() > 1 && unit != table->at(record, "unit"))
-        throw UsageError(fmt::format("means {}: mixes {} and {}; add unit to \"by\"", full, unit, table->at(record, "unit")));
+        throw UsageError(
+            fmt::format("means {}: mixes {} and {}; add unit to \"by\"", full, unit, table->at(record, "unit")));
       unit = table->at(record, "unit");
     }
   }
   for (const std::string& full : names) {
     const auto& [values, unit] = by_name.at(full);
     out.push_back(
-        {full, file, column, take, unit, std::to_string(values.size()), fmt::format("{:.6g}", taken(full, take, values))});
+        {full, file, column, take, unit, std::to_string(values.size()),
+         fmt::format("{:.6g}", taken(full, take, values))});
   }
 }
 
