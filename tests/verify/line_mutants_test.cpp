@@ -25,7 +25,6 @@ namespace {
 struct Unneeded {
   std::string file, text;  ///< what the line holds
   std::string why;
-  std::string variant{};  ///< the one whose battery passes; empty: any
 };
 /// Lines without which the battery passes.
 const std::vector<Unneeded> unneeded{
@@ -42,8 +41,6 @@ const std::vector<Unneeded> unneeded{
      "only a block that ends a second long line needs it"},
     {"lines.h", "it is read before the next one is stored", "only a block's second tile of columns needs it"},
     // Needed, but not shown: the battery has no data whose tiles alternate so within a block.
-    {"window.h", "all lanes have read theirs",
-     "only a tile of lanes' bins just before one of the warp's needs it", "exact/sum"},
     {"window.h", "all bins are read, and may be cleared",
      "only a tile of the warp's bins just before one of lanes' does"},
 };
@@ -59,10 +56,10 @@ std::string text_of(const sim::SynchronizingLine& line) {
   return {};
 }
 
-bool is_unneeded(const sim::SynchronizingLine& line, const std::string& variant) {
+bool is_unneeded(const sim::SynchronizingLine& line) {
   const std::string text = text_of(line);
   return std::any_of(unneeded.begin(), unneeded.end(), [&](const Unneeded& u) {
-    return u.file == line.file && (u.variant.empty() || u.variant == variant) && text.find(u.text) != std::string::npos;
+    return u.file == line.file && text.find(u.text) != std::string::npos;
   });
 }
 
@@ -94,7 +91,7 @@ TEST_P(LineMutants, are_rejected) {
     ASSERT_NE(text_of(line), "") << line.describe() << " is no line of a folder of kernels";
     const sim::LineMutant mutant(line);
     std::string why = rejection(quick);
-    if (is_unneeded(line, v.id)) {
+    if (is_unneeded(line)) {
       EXPECT_EQ(why, "") << line.describe() << " is listed as unneeded";
       continue;
     }
