@@ -144,7 +144,8 @@ int run(const ReportOptions& options) {
         write_whole_file(made / "means.csv", means_of(results));
         write_whole_file(made / "speedups.csv", speedups_of(results));
       });
-      if (!why.empty()) fmt::print("no means and speedups of {}: {}\n", folders[i], why);
+      if (!why.empty() && std::filesystem::is_directory(folders[i]))
+        fmt::print("no means and speedups of {}: {}\n", folders[i], why);
       command += " " + quoted(made.string());
     }
   }

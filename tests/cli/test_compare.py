@@ -328,7 +328,7 @@ def test_a_baseline_must_hold_what_is_measured_now(reductio, tmp_path):
 def test_two_folders_are_compared_unpaired(reductio, tmp_path, stored):
     before = snapshot(tmp_path)
     out = reductio("compare", *stored).ok()
-    assert "Unpaired" in out and "drifted" in out and re.search(r"1 lies in \d of 4\.", out)
+    assert "Unpaired" in out and "drift" in out and re.search(r"1 lies in \d of 4\.", out)
     assert out.splitlines()[-1].startswith(f"{stored[1]} ran ")
     rows = reductio("compare", *stored, "--csv").rows()
     assert len(rows) == 4
@@ -544,7 +544,7 @@ def test_fits_whose_samples_are_gone_are_not_overwritten(reductio, stored):
     assert f"note: {folder} has no raw samples of other, whose rows are left out" in done.err
     (folder / "models.csv").write_text("of samples that are gone\n")
     kept = snapshot(folder)
-    assert "models.csv stays as it is" in reductio("models", folder).error(1)
+    assert "models.csv is not overwritten" in reductio("models", folder).error(1)
     assert snapshot(folder) == kept
     (folder / "models.csv.gz").write_bytes(gzip.compress((folder / "models.csv").read_bytes()))
     (folder / "models.csv").unlink()
@@ -616,7 +616,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--modes", "clock"], ["clock", "end_to_end"]),
     ([*PAIR, "--cache", "hot"], ["'hot'", "warm"]),
     (["compare", "host/plain", "host/recursive", "--cache", "warm"],
-     ["host/recursive", "warm", "; --cache cold_dirty or cold_clean would do"]),
+     ["host/recursive", "warm", "; use --cache cold_dirty or cold_clean"]),
     ([*PAIR, "--device", "sim"], ["no time"]),
     ([*PAIR, "--device", "cuda"], ["host/plain", "cuda"]),
     (["compare", "host/plain", "twopass/rolled"], ["device"]),
@@ -624,9 +624,9 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--common"], ["--common"]),
     ([*PAIR, "--experiment", "cpu"], ["--experiment and --variants choose among the rows of results folders"]),
     ([*PAIR, "--variants", "plain"], ["--experiment and --variants choose", "name the variants to compare"]),
-    ([*PAIR, "--until-decided", "--contexts", "30"], ["--until-decided", "so does --contexts; drop"]),
+    ([*PAIR, "--until-decided", "--contexts", "30"], ["--until-decided", "and --contexts both set the number of contexts"]),
     ([*PAIR, "--until-decided", "--allocations", "30"],
-     ["--until-decided", "so does --allocations; drop"]),
+     ["--until-decided", "and --allocations both set the number of contexts"]),
     ([*PAIR, "--until-decided", "--max-samples", "30"], ["--max-samples 30", "--until-decided", "80 contexts"]),
     (["compare", "host/plain", "--save-baseline", "x", "--until-decided"], ["--until-decided", "--contexts, such as 80"]),
     ([*PAIR, "--save-baseline", "../x"], ["'../x'", "--save-baseline"]),

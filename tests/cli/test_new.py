@@ -245,7 +245,7 @@ def test_the_race_of_a_missing_barrier_is_found(built, tmp_path):
     lines = {re.search(r"(race|unwritten memory) in kernel .*?, (\S+\.cu:\d+:\d+): ", f["why"]).groups() for f in race["failures"]}
     assert len(race["failures"]) == 20 > len(lines)
     assert done.out.count("again: ") == len(lines)
-    alike = [int(n) for n in re.findall(r"\.\.\. and (\d+) more cases? alike", done.out)]
+    alike = [int(n) for n in re.findall(r"\.\.\. and (\d+) more cases? like it", done.out)]
     assert sum(alike) + len(lines) == 20
 
 
@@ -278,7 +278,7 @@ def test_the_battery_rejects_the_wrong_one_with_exit_code_2(built, tmp_path):
     done = call("verify", "--variants", "^mine/(drops|first)", "--tier", "quick", "--junit", "junit.xml", binary=built, cwd=tmp_path)
     assert "mine/drops-the-last" in done.error(2)
     assert "mine/drops-the-last" in done.out and "want" in done.out
-    assert done.out.count("again: ") < 15 and "more cases alike" in done.out  # 20 failures, of which most say the same
+    assert done.out.count("again: ") < 15 and "more cases like it" in done.out  # 20 failures, of which most say the same
     cases = {c.get("name"): c for c in xml.parse(tmp_path / "junit.xml").getroot().iter("testcase")}
     assert cases["mine/drops-the-last"].find("failure") is not None
     assert cases["mine/first"].find("failure") is None

@@ -89,7 +89,7 @@ def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, message):
     (lambda t: b"\xff\xfe" + t.decode().encode("utf-16-le"), "is UTF-16, as some editors save; save it as UTF-8"),
     (lambda t: t.split(b"\n", 1)[1], "has no header: its first line names no column, as schema_version does"),
     (lambda t: t.replace(b",sum,", b",s\0um,", 1), "cpu.csv:2:89: a NUL byte; fix that line, or run the experiment"),
-    (lambda t: t.replace(b",sum,", b',s"um,', 1), "cpu.csv:2:89: a quotation mark that does not belong there; mend"),
+    (lambda t: t.replace(b",sum,", b',s"um,', 1), "cpu.csv:2:89: a quotation mark that does not belong there; fix that line"),
 ])
 def test_what_an_editor_did_to_a_file_is_told(reductio, tmp_path, damage, message):
     rows = with_rows(tmp_path / "there", lambda row: row) / "cpu.csv"

@@ -30,7 +30,7 @@ def test_probes_or_says_that_there_is_no_gpu(reductio, tmp_path):
 
 def test_wrong_usage_is_one_line(reductio):
     assert "unknown option" in reductio("probe", "--sizes", "2^20").error()
-    assert "empty value" in reductio("probe", "--out", "").error()
+    assert "--out is empty" in reductio("probe", "--out", "").error()
 
 
 def test_a_table_of_another_program_is_recorded_with_its_hash(reductio, tmp_path):
@@ -51,5 +51,5 @@ def test_a_table_of_another_program_is_recorded_with_its_hash(reductio, tmp_path
     machine = json.loads((place / "machine.json").read_text())
     assert printed.strip() == run_id
     assert [(tool["run_id"], tool["tool"]) for tool in machine["tools"]][1:] == [(run_id, "compare")]
-    assert "no table" in reductio("record", "m/none.csv", "--device", "cpu").error()
+    assert "is not a table" in reductio("record", "m/none.csv", "--device", "cpu").error()
     assert "of one results folder" in reductio("record", "m/ncu.csv", "ncu.csv", "--device", "cpu").error()

@@ -58,7 +58,7 @@ def test_ends_with_a_count_where_the_rows_are_and_what_to_do_next(reductio, tmp_
     assert plot == f"next: {BIN} plot {ending[1]}"  # the program as it was called
     assert compare == f"next: {BIN} compare host/plain host/unroll4"
     assert "next: " not in reductio(*SMALL, "--resume", "--quiet").ok()
-    assert f"reductio: note: reads {ending[1]}\n" == reductio("plot").err  # the only folder there is
+    assert f"reductio: note: reading {ending[1]}\n" == reductio("plot").err  # the only folder there is
     other = tmp_path / "out" / "results" / "zz-other"
     other.mkdir()
     (other / "machine.json").write_text("{}")

@@ -35,7 +35,7 @@ def test_what_is_read_stands_on_a_line_of_its_own(reductio, tmp_path):
     reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--sizes", "2^10:2^13", "--quiet").ok()
     shown = on_a_terminal("models", cwd=tmp_path).replace("\r\n", "\n")
     folder = next((tmp_path / "out" / "results").iterdir()).relative_to(tmp_path)
-    assert shown.startswith(f"reductio: note: reads {folder}\n\r\033[Kreading the samples\r\033[K"), shown
+    assert shown.startswith(f"reductio: note: reading {folder}\n\r\033[Kreading the samples\r\033[K"), shown
 
 
 COLOURS = ("\033[1m", "\033[32m", "\033[0m")

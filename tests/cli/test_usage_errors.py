@@ -34,7 +34,7 @@ WRONG = [
     (["run", "cpu", "--quick", "--full"], ["--quick", "--full"]),
     (["run", "cpu", "--variants", "host/plane"], ["'host/plane'", "'host/plain'"]),
     (["verify", "--variants", "twopas/rolled"], ["'twopas/rolled'", "'twopass/rolled'"]),
-    (["info", "levels/naive", "--gpu", "0"], ["without a device", "--gpu"]),
+    (["info", "levels/naive", "--gpu", "0"], ["a variant or a device, not both", "--gpu"]),
     (["info", "levels/niave"], ["'levels/niave'", "'levels/naive'"]),
     (["list", "--variants", "zzzzzzzzzzzz"], ["'zzzzzzzzzzzz'", "list"]),
     (["list", "--variants", "("], ["'('", "expression"]),
@@ -53,7 +53,7 @@ WRONG = [
     (["run", "shapes", "--device", "cpu", "--shapes", "2^40x2^40"], ["'2^40x2^40'", "more than 2^60", "fewer rows"]),
     (["compare", "host/rows", "eigen/rowwise", "--shapes", "10x100/50"], ["'10x100/50'", "the pitch, 50"]),
     (["verify", "--shapes", "12"], ["malformed shape '12'", "2^16x2^10", "1000x*"]),
-    (["verify", "--shapes", "1000x*"], ["leave open", "--sizes"]),
+    (["verify", "--shapes", "1000x*"], ["do not fix the number of elements", "--sizes"]),
     (["verify", "--segments", "giant"], ["'giant'", "uniform:32", "one-giant"]),
     (["verify", "--segments", "uniform:1", "--sizes", "2^32", "--variants", "^host/segments$"], ["more than 2^28"]),
     (["verify", "--variants", "^host/plain$", "--shapes", "3x4"], ["no selected variant takes these shapes", "row_sums"]),
@@ -188,4 +188,4 @@ def test_a_confidence_is_given_in_percent_or_not(reductio, value):
 
 def test_gpu_selector_is_checked(reductio):
     # Before anything is opened, so that it is told as a typing error also where there is no GPU.
-    assert "'first' is no GPU" in reductio("verify", "--gpu", "first", CUDA_VISIBLE_DEVICES="").error(1)
+    assert "'first' is not a GPU" in reductio("verify", "--gpu", "first", CUDA_VISIBLE_DEVICES="").error(1)
