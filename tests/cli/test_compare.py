@@ -549,7 +549,7 @@ def test_fits_whose_samples_are_gone_are_not_overwritten(reductio, stored):
     (folder / "models.csv.gz").write_bytes(gzip.compress((folder / "models.csv").read_bytes()))
     (folder / "models.csv").unlink()
     (folder / "cpu.csv").write_text("what is told before it is read")
-    assert "models.csv.gz stays as it is" in reductio("models", folder).error(1)
+    assert "models.csv.gz is not overwritten" in reductio("models", folder).error(1)
 
 
 @pytest.mark.parametrize("column,value,words", [
