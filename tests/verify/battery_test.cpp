@@ -52,6 +52,10 @@ std::string test_name(const testing::TestParamInfo<Target>& info) {
 class EveryVariant : public testing::TestWithParam<Target> {};
 
 TEST_P(EveryVariant, passes) {
+#ifdef REDUCTIO_SANITIZED
+  // Of a short column, too, 512 threads load a whole tile. SimLines has some columns here, a release build all.
+  if (GetParam().variant->id == "exact/columns") GTEST_SKIP() << "exact/columns takes ten minutes with sanitizers";
+#endif
   const auto backend = open_backend(GetParam().device);
   const VerifyReport report = verify({GetParam().variant}, *backend, tier, 1);
   for (const Failure& f : report.failures) ADD_FAILURE() << f.what.describe() << ": " << f.why;
