@@ -277,7 +277,11 @@ __global__ void __launch_bounds__(32 * line_columns, 2)
   memcpy(&nothing, &zeros, sizeof nothing);
   Warp sum(static_cast<typename Warp::Bin*>(nullptr));
   for (std::int64_t t = tiles * chunk / shape.chunks; t < tiles * (chunk + 1) / shape.chunks; ++t) {
-    for (int some = 0; some < rows; some += down * at_once) {
+    // Of a short column what its vectors hold, and no more.
+    constexpr int of_vector = 32 * lanes;
+    const std::int64_t left = shape.rows - t * rows;
+    const int filled = left < rows ? (static_cast<int>(left) + of_vector - 1) / of_vector * of_vector : rows;
+    for (int some = 0; some < filled; some += down * at_once) {
       In loaded[at_once];
 #pragma unroll
       for (int k = 0; k < at_once; ++k) {
@@ -286,13 +290,17 @@ __global__ void __launch_bounds__(32 * line_columns, 2)
         if (is_inside && r < shape.rows && i < shape.behind) loaded[k] = in[i];
       }
 #pragma unroll
-      for (int k = 0; k < at_once; ++k) tile[column][some + row + k * down] = loaded[k];
+      for (int k = 0; k < at_once; ++k)
+        if (some + k * down < filled) tile[column][some + row + k * down] = loaded[k];
     }
     __syncthreads();  // the tile is stored
     uint4 v[line_vectors];
 #pragma unroll
-    for (int u = 0; u < line_vectors; ++u)
-      memcpy(&v[u], &tile[warp][(static_cast<int>(threadIdx.x % 32) + 32 * u) * lanes], sizeof v[u]);
+    for (int u = 0; u < line_vectors; ++u) {
+      v[u] = zeros;
+      if (u * of_vector < filled)
+        memcpy(&v[u], &tile[warp][(static_cast<int>(threadIdx.x % 32) + 32 * u) * lanes], sizeof v[u]);
+    }
     __syncthreads();  // it is read before the next one is stored
     sum.add(v);
   }
