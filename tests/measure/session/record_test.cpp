@@ -122,7 +122,7 @@ TEST(MeasureRun, ATableOfAnotherProgramGetsARunsIdAndAnEntryAmongTheTools) {
   folder.resume({point(a, 100), point(a, 200)});
   EXPECT_EQ(folder.machine().at("tools"), tools) << "a run leaves them";
 
-  EXPECT_NE(error_of([&] { record_tool(place, card, "x", {}, {"absent.csv"}); }).find("absent.csv is no table"),
+  EXPECT_NE(error_of([&] { record_tool(place, card, "x", {}, {"absent.csv"}); }).find("absent.csv is not a table"),
             std::string::npos);
 }
 
