@@ -37,12 +37,14 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 /// How a row of so many vectors is added up. Lane l of a group of `lanes` adds up the vectors l, l + lanes, ...:
 /// `vectors` at a time in a tree, and these one after the other. The lanes' sums meet in a tree.
 ///
-/// A long row consists of tiles. In each of a tile's turns each warp of a block of long_row_block takes the next 32
-/// times `vectors`. A tile's sum is that of the block's threads, and the tiles' sums are added up without rounding.
+/// A row beyond short_row_vectors consists of tiles, most of them of only one. In each of a tile's turns each warp of a
+/// block takes the next 32 times `vectors`. A tile's sum is that of the block's threads, and the tiles' sums are added
+/// up without rounding.
 struct RowTree {
   unsigned lanes;
   int vectors;
   int turns;           ///< of a tile; 0: the row is short
+  unsigned block;      ///< threads that share a tile
   std::int64_t tiles;  ///< of the row
 };
 inline constexpr unsigned long_row_block = 512;
@@ -57,23 +59,27 @@ __host__ __device__ constexpr unsigned least_blocks(unsigned wanted, unsigned bl
 }
 /// The longest row of a warp, in vectors: 8 KiB.
 inline constexpr std::int64_t short_row_vectors = 512;
-/// The most vectors that a lane of a long row takes at a time.
+/// The longest row of a block, in vectors: 128 KiB. Twice as much would gain 5 % from 16 MiB on, but as a segment it
+/// would keep one block too long.
+inline constexpr std::int64_t middle_row_vectors = 8192;
+/// The most vectors that a lane of a block takes in a turn.
 inline constexpr int long_row_vectors = 4;
 __host__ __device__ constexpr RowTree row_tree(std::int64_t vectors) {
   if (vectors > short_row_vectors) {
-    constexpr std::int64_t of_turn = std::int64_t{long_row_block} * long_row_vectors;
-    const std::int64_t turns = vectors > of_turn ? 2 : 1, tiles = (vectors + turns * of_turn - 1) / (turns * of_turn),
-                       of_lane = tiles * turns * long_row_block;
-    return {32, static_cast<int>((vectors + of_lane - 1) / of_lane), static_cast<int>(turns), tiles};
+    const unsigned block = vectors > 2048 ? long_row_block : vectors > 1024 ? 256 : 128;
+    const std::int64_t turns = vectors > 4096 && vectors <= middle_row_vectors ? 4 : 2,
+                       of_tile = turns * block * long_row_vectors, tiles = (vectors + of_tile - 1) / of_tile,
+                       of_lane = tiles * turns * block;
+    return {32, static_cast<int>((vectors + of_lane - 1) / of_lane), static_cast<int>(turns), block, tiles};
   }
-  if (vectors > 128) return {32, 8, 0, 1};
-  if (vectors > 64) return {16, 8, 0, 1};
-  if (vectors > 32) return {16, 4, 0, 1};
-  if (vectors > 16) return {8, 4, 0, 1};
-  if (vectors > 8) return {8, 2, 0, 1};
-  if (vectors > 4) return {4, 2, 0, 1};
-  if (vectors > 2) return {2, 2, 0, 1};
-  return {1, 2, 0, 1};
+  if (vectors > 128) return {32, 8, 0, 0, 1};
+  if (vectors > 64) return {16, 8, 0, 0, 1};
+  if (vectors > 32) return {16, 4, 0, 0, 1};
+  if (vectors > 16) return {8, 4, 0, 0, 1};
+  if (vectors > 8) return {8, 2, 0, 0, 1};
+  if (vectors > 4) return {4, 2, 0, 0, 1};
+  if (vectors > 2) return {2, 2, 0, 0, 1};
+  return {1, 2, 0, 0, 1};
 }
 
 /// Part of memory, in elements from a vector on: what may be loaded in whole vectors.
@@ -285,8 +291,8 @@ struct EvenShare {
   __device__ unsigned block_of(std::int64_t i) const { return static_cast<unsigned>(((i + 1) * blocks - 1) / count); }
 };
 
-/// Most blocks of a multiprocessor.
-__host__ __device__ constexpr unsigned long_row_blocks(int turns) { return turns == 1 ? 3 : 2; }
+/// Most blocks of a multiprocessor for rows that blocks share.
+inline constexpr unsigned long_row_blocks = 2;
 
 /// The words of a row that begins in `block`. A row of one block alone needs words only if its tiles are far from 1;
 /// another row's may be in use.
@@ -317,77 +323,77 @@ __device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, std::u
   __syncwarp();  // the words are reset before the block's next row uses them
 }
 
-/// The same where the blocks share all tiles of all rows.
-template <class W, class Acc>
-__device__ __noinline__ void end_row(typename TilesOfRow<W>::Added added, EvenShare share, std::int64_t row,
-                                     std::int64_t tiles, std::uint64_t* workspace, Acc* out) {
-  const std::int64_t first = row * tiles;
-  const unsigned block = share.block_of(first), blocks = share.block_of(first + tiles - 1) - block + 1;
-  end_row<W, Acc>(added, words_of_row(workspace, block, blocks), blocks, out + row);
+/// Rows of up to middle_row_vectors: a block a row, with two turns in flight.
+/// Launch: blocks of `block`, one for each row.
+template <class In, class Acc, class Operation, unsigned block, bool aligned>
+__global__ void __launch_bounds__(block, least_blocks((aligned || block == 512 ? 1024 : 768) / block, block))
+    sum_middle_rows(const Matrix<In> in, const RowTree tree, Acc* out) {
+  using W = typename AddedIn<Acc>::type;
+  __shared__ __align__(16) W sums[block / 32];
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  const std::int64_t row = blockIdx.x;
+  const int of_warp = 32 * tree.vectors * Vector<In>::lanes, of_turn = static_cast<int>(block / 32) * of_warp,
+            columns = row < in.rows ? static_cast<int>(in.columns) : 0;
+  const int turns = block == long_row_block ? tree.turns : 2;
+  int first = static_cast<int>(threadIdx.x / 32) * of_warp;
+  W sum{};
+  for (int turn = 0; turn < turns; turn += 2) {
+    RowVectors<In, long_row_vectors, aligned> v[2];
+#pragma unroll
+    for (auto& part : v) {
+      const int rest = columns - first;
+      part.load(in.row(row) + first, rest < of_warp ? rest : of_warp, in.reach(row, first), threadIdx.x % 32, 32);
+      first += of_turn;
+    }
+#pragma unroll
+    for (const auto& part : v) sum += part.template sum<W, Operation>();
+  }
+  sum = sum_of_block<block>(sum, sums);
+  if (threadIdx.x == 0 && row < in.rows) out[row] = static_cast<Acc>(sum);
 }
 
-/// Longer rows, by tiles of so many turns. Each block has an even share of all tiles, which lie behind each other. With
-/// one turn a row is one tile, and its sum is taken while the next row is in flight. With two, both are in flight.
+/// Longer rows, by tiles of two turns, which are in flight. Each block has an even share of all tiles, which lie behind
+/// each other.
 /// Launch: blocks of long_row_block, no more than there are tiles.
-template <class In, class Acc, class Operation, int turns, bool aligned>
-__global__ void __launch_bounds__(long_row_block, least_blocks(long_row_blocks(turns), long_row_block))
+template <class In, class Acc, class Operation, bool aligned>
+__global__ void __launch_bounds__(long_row_block, least_blocks(long_row_blocks, long_row_block))
     sum_long_rows(const Matrix<In> in, const RowTree tree, Acc* out, std::uint64_t* workspace) {
   using W = typename AddedIn<Acc>::type;
   constexpr unsigned warps = long_row_block / 32;
+  constexpr int turns = 2;
   __shared__ __align__(16) W sums[2 * warps];
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const EvenShare share{tree.tiles * in.rows, gridDim.x};
   const std::int64_t begin = share.begin(blockIdx.x), end = share.begin(blockIdx.x + 1);
   const int of_warp = 32 * tree.vectors * Vector<In>::lanes, of_turn = static_cast<int>(warps) * of_warp;
-  unsigned turn = 0;
-  const auto load = [&](auto& v, std::int64_t row, std::int64_t first) {
-    const std::int64_t rest = in.columns - first;
-    v.load(in.row(row) + first, static_cast<int>(rest < of_warp ? rest : of_warp), in.reach(row, first),
-           threadIdx.x % 32, 32);
-  };
-  // Two buffers in turn: the first warp may still read the last tile's. The others go on.
-  const auto of_block = [&](const W& sum) { return sum_of_block<long_row_block>(sum, sums + (turn ^= 1) * warps); };
-  const std::int64_t of_this_warp = (threadIdx.x / 32) * of_warp;
-  if constexpr (turns == 1) {
-    W sum{};
-    const auto take = [&](std::int64_t row) {
-      const W of_row = of_block(sum);
-      if (threadIdx.x == 0) out[row] = static_cast<Acc>(of_row);
-    };
-    for (std::int64_t row = begin; row < end; ++row) {
-      RowVectors<In, long_row_vectors, aligned> v;
-      load(v, row, of_this_warp);
-      if (row > begin) take(row - 1);
-      sum = W{} + v.template sum<W, Operation>();
+  std::int64_t row = begin / tree.tiles, tile = begin - row * tree.tiles;
+  typename TilesOfRow<W>::Added added{};
+  for (std::int64_t left = end - begin; left > 0; --left) {
+    RowVectors<In, long_row_vectors, aligned> v[turns];
+#pragma unroll
+    for (int t = 0; t < turns; ++t) {
+      const std::int64_t first = (tile * turns + t) * of_turn + (threadIdx.x / 32) * of_warp, rest = in.columns - first;
+      v[t].load(in.row(row) + first, static_cast<int>(rest < of_warp ? rest : of_warp), in.reach(row, first),
+                threadIdx.x % 32, 32);
     }
-    if (begin < end) take(end - 1);
-  } else {
-    std::int64_t row = begin / tree.tiles, tile = begin - row * tree.tiles;
-    typename TilesOfRow<W>::Added added{};
-    for (std::int64_t left = end - begin; left > 0; --left) {
-      const std::int64_t first = tile * turns * of_turn + of_this_warp;
-      RowVectors<In, long_row_vectors, aligned> v[turns];
+    W of_thread{};
 #pragma unroll
-      for (int t = 0; t < turns; ++t) load(v[t], row, first + t * of_turn);
-      W of_thread{};
-#pragma unroll
-      for (int t = 0; t < turns; ++t) of_thread += v[t].template sum<W, Operation>();
-      const W sum = of_block(of_thread);
-      const bool is_last = ++tile == tree.tiles;
-      if (threadIdx.x < 32) {
-        if (tree.tiles == 1) {
-          if (threadIdx.x == 0) out[row] = static_cast<Acc>(sum);
-        } else {
-          TilesOfRow<W>::add(added, sum);
-          if (is_last || left == 1) {
-            end_row<W, Acc>(added, share, row, tree.tiles, workspace, out);
-            added = {};
-          }
-        }
+    for (int t = 0; t < turns; ++t) of_thread += v[t].template sum<W, Operation>();
+    // Two buffers in turn: the first warp may still read the last tile's. The others go on.
+    const W sum = sum_of_block<long_row_block>(of_thread, sums + (left & 1) * warps);
+    const bool is_last = ++tile == tree.tiles;
+    if (threadIdx.x < 32) {
+      TilesOfRow<W>::add(added, sum);
+      if (is_last || left == 1) {
+        const unsigned block = share.block_of(row * tree.tiles),
+                       blocks = share.block_of((row + 1) * tree.tiles - 1) - block + 1;
+        end_row<W, Acc>(added, words_of_row(workspace, block, blocks), blocks, out + row);
+        added = {};
       }
-      if (is_last) tile = 0, ++row;
     }
+    if (is_last) tile = 0, ++row;
   }
 }
 
@@ -399,22 +405,22 @@ inline constexpr int tiny_bytes = 16 * 1024;
 inline constexpr std::int64_t tiny_row_vectors = 16;
 static_assert(row_tree(tiny_row_vectors).lanes <= 8 && row_tree(tiny_row_vectors).vectors == 2,
               "sum_tiny_rows has these");
-/// How many rows a block has.
+/// The most rows of a block.
 template <class In>
-__host__ __device__ constexpr int tiny_rows_of_block(int columns) {
-  return tiny_bytes / static_cast<int>(sizeof(In)) / columns;
+constexpr std::size_t tiny_rows_of_block(std::size_t columns) {
+  return tiny_bytes / sizeof(In) / columns;
 }
 
-/// Launch: blocks of tiny_row_block, each with tiny_rows_of_block() rows. `lanes`: the RowTree's, of two vectors each.
+/// Launch: blocks of tiny_row_block, each with `of_block` rows. `lanes`: the RowTree's, of two vectors each.
 template <class In, class Acc, class Operation, int lanes>
 __global__ void __launch_bounds__(tiny_row_block)
-    sum_tiny_rows(const In* in, std::int64_t rows, int columns, Acc* out) {
+    sum_tiny_rows(const In* in, std::int64_t rows, int columns, int of_block, Acc* out) {
   using W = typename AddedIn<Acc>::type;
   constexpr int in_vector = Vector<In>::lanes, block = static_cast<int>(tiny_row_block), room = tiny_bytes / 16 + 1;
   __shared__ __align__(16) In loaded[room * in_vector];
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const int of_block = tiny_rows_of_block<In>(columns), thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t first = std::int64_t{blockIdx.x} * of_block, rest = rows - first;
   const int count = static_cast<int>(rest < of_block ? rest : of_block), n = count * columns;
   const In* const at = in + first * columns;
@@ -468,8 +474,7 @@ __global__ void __launch_bounds__(tiny_row_block)
 inline constexpr unsigned ragged_blocks_per_sm = 6;
 /// Bytes of a workspace for sums of rows and of segments, which is zero before the first call and after each.
 constexpr std::size_t rows_workspace_words(const Gpu& gpu) {
-  constexpr unsigned blocks = std::max(ragged_blocks_per_sm, long_row_blocks(2));
-  return 2 * std::size_t{blocks} * gpu.sm_count * row_words;
+  return 2 * std::size_t{std::max(ragged_blocks_per_sm, long_row_blocks)} * gpu.sm_count * row_words;
 }
 constexpr std::size_t rows_workspace_bytes(const Gpu& gpu) { return rows_workspace_words(gpu) * sizeof(std::uint64_t); }
 
@@ -487,10 +492,15 @@ class RowSums {
         tree_(row_tree(static_cast<std::int64_t>(vectors()))) {
     if (is_long()) {
       const std::size_t resident = std::max<std::size_t>(gpu.threads_per_sm / long_row_block, 1);
-      grid_ = std::min({rows * tiles(), std::min<std::size_t>(long_row_blocks(tree_.turns), resident) * gpu.sm_count,
+      grid_ = std::min({rows * tiles(), std::min<std::size_t>(long_row_blocks, resident) * gpu.sm_count,
                         std::size_t{most_sums}});
+    } else if (is_middle()) {
+      grid_ = rows;
     } else if (is_tiny()) {
-      grid_ = ceil_div(rows, static_cast<std::size_t>(tiny_rows_of_block<In>(static_cast<int>(columns))));
+      // Few rows are spread over all multiprocessors.
+      rows_of_block_ = std::min(tiny_rows_of_block<In>(columns),
+                                std::max<std::size_t>(ceil_div(rows, std::size_t{8} * gpu.sm_count), tiny_row_block));
+      grid_ = ceil_div(rows, rows_of_block_);
     } else {
       grid_ = ceil_div(rows, std::size_t(rows_at_once(tree_.vectors)) * (short_row_block / tree_.lanes));
     }
@@ -507,14 +517,14 @@ class RowSums {
   }
 
   std::size_t grid() const { return grid_; }
-  unsigned block() const { return is_long() ? long_row_block : is_tiny() ? tiny_row_block : short_row_block; }
+  unsigned block() const { return tree_.turns > 0 ? tree_.block : is_tiny() ? tiny_row_block : short_row_block; }
 
   /// The longest chain of additions that an element passes through; each may round.
   std::size_t longest_chain() const {
     const std::size_t in_vector = depth(Vector<In>::lanes);
-    if (is_long())
+    if (tree_.turns > 0)
       return in_vector + depth(long_row_vectors) + std::size_t(tree_.turns) + 1 + 5 + 4 +
-             (tiles() > 1 ? 3 + 5 + 2 + 1 : 0);
+             (is_long() ? 3 + 5 + 2 + 1 : 0);
     const std::size_t at_once = std::size_t(tree_.vectors);
     return in_vector + depth(at_once) + ceil_div(vectors(), tree_.lanes * at_once) + 1 + depth(tree_.lanes);
   }
@@ -526,7 +536,8 @@ class RowSums {
     return levels;
   }
   std::size_t vectors() const { return ceil_div(columns_, Vector<In>::lanes); }
-  bool is_long() const { return tree_.turns > 0; }
+  bool is_long() const { return tree_.tiles > 1; }
+  bool is_middle() const { return tree_.turns > 0 && tree_.tiles == 1; }
   bool is_tiny() const {
     return pitch_ == columns_ && vectors() <= tiny_row_vectors && columns_ % Vector<In>::lanes != 0;
   }
@@ -538,21 +549,25 @@ class RowSums {
     launch.overlaps = overlaps_;
     const Matrix<In> matrix{in, static_cast<std::int64_t>(rows_), static_cast<std::int64_t>(columns_),
                             static_cast<std::int64_t>(pitch_)};
-    const int columns = static_cast<int>(columns_);
     if (is_long()) {
-      if (tree_.turns == 1)
-        device::launch<sum_long_rows<In, Acc, Operation, 1, aligned>>(launch, matrix, tree_, out, workspace);
+      device::launch<sum_long_rows<In, Acc, Operation, aligned>>(launch, matrix, tree_, out, workspace);
+    } else if (is_middle()) {
+      if (tree_.block == 128)
+        device::launch<sum_middle_rows<In, Acc, Operation, 128, aligned>>(launch, matrix, tree_, out);
+      else if (tree_.block == 256)
+        device::launch<sum_middle_rows<In, Acc, Operation, 256, aligned>>(launch, matrix, tree_, out);
       else
-        device::launch<sum_long_rows<In, Acc, Operation, 2, aligned>>(launch, matrix, tree_, out, workspace);
+        device::launch<sum_middle_rows<In, Acc, Operation, long_row_block, aligned>>(launch, matrix, tree_, out);
     } else if (is_tiny()) {
+      const int columns = static_cast<int>(columns_), of_block = static_cast<int>(rows_of_block_);
       if (tree_.lanes == 1)
-        device::launch<sum_tiny_rows<In, Acc, Operation, 1>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 1>>(launch, in, matrix.rows, columns, of_block, out);
       else if (tree_.lanes == 2)
-        device::launch<sum_tiny_rows<In, Acc, Operation, 2>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 2>>(launch, in, matrix.rows, columns, of_block, out);
       else if (tree_.lanes == 4)
-        device::launch<sum_tiny_rows<In, Acc, Operation, 4>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 4>>(launch, in, matrix.rows, columns, of_block, out);
       else
-        device::launch<sum_tiny_rows<In, Acc, Operation, 8>>(launch, in, matrix.rows, columns, out);
+        device::launch<sum_tiny_rows<In, Acc, Operation, 8>>(launch, in, matrix.rows, columns, of_block, out);
     } else {
       const auto log_lanes = static_cast<unsigned>(depth(tree_.lanes));
       if (tree_.vectors == 2)
@@ -567,7 +582,7 @@ class RowSums {
   std::size_t rows_, columns_, pitch_;
   bool overlaps_;
   RowTree tree_;
-  std::size_t grid_;
+  std::size_t grid_, rows_of_block_ = 0;
 };
 
 /// The sums of the rows in one call.

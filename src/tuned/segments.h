@@ -156,30 +156,35 @@ __device__ W sum_by_lanes(const In* tile, int from, int n, int log_lanes) {
   return sum;
 }
 
-/// By a block: the sum of a tile of a long segment, in the first warp. Each warp stands for several of long_row_block.
+/// By a block: the sum of a tile of a long segment, in the first warp. Each warp stands for several of the tree's block,
+/// up to as many as long_row_block has.
 template <class W, class In>
 __device__ W sum_of_tile(const In* in, const SegmentShares<In>& share, std::int64_t begin, std::int64_t n,
                          const RowTree& tree, std::int64_t tile, W* sums) {
-  constexpr unsigned warps = long_row_block / 32;
+  constexpr unsigned most_warps = long_row_block / 32;
+  const unsigned warps = tree.block / 32;
   const int of_warp = 32 * tree.vectors * Vector<In>::lanes, of_turn = static_cast<int>(warps) * of_warp;
 #pragma unroll 1
-  for (unsigned warp = threadIdx.x / 32; warp < warps; warp += segment_block / 32) {
-    RowVectors<In, long_row_vectors, false> v[2];  // of both turns, of which a tile may have but one
-#pragma unroll
-    for (int t = 0; t < 2; ++t) {
-      const std::int64_t first = begin + (tile * tree.turns + t) * of_turn + static_cast<int>(warp) * of_warp,
-                         left = t < tree.turns ? begin + n - first : 0;
-      v[t].load(in + first, static_cast<int>(left < of_warp ? left : of_warp), share.reach(first), threadIdx.x % 32,
-                32);
-    }
+  for (unsigned warp = threadIdx.x / 32; warp < most_warps; warp += segment_block / 32) {
     W sum{};
+#pragma unroll 1
+    for (int turn = warp < warps ? 0 : tree.turns; turn < tree.turns; turn += 2) {
+      RowVectors<In, long_row_vectors, false> v[2];
 #pragma unroll
-    for (int t = 0; t < 2; ++t) sum += v[t].template sum<W, Identity>();
+      for (int t = 0; t < 2; ++t) {
+        const std::int64_t first = begin + (tile * tree.turns + turn + t) * of_turn + static_cast<int>(warp) * of_warp,
+                           left = begin + n - first;
+        v[t].load(in + first, static_cast<int>(left < of_warp ? left : of_warp), share.reach(first), threadIdx.x % 32,
+                  32);
+      }
+#pragma unroll
+      for (int t = 0; t < 2; ++t) sum += v[t].template sum<W, Identity>();
+    }
     sum = sum_of_warp(sum);
     if (threadIdx.x % 32 == 0) sums[warp] = sum;
   }
   __syncthreads();  // every warp's sums are stored before the first warp reads them
-  return threadIdx.x < 32 ? sum_of_warps<warps, W>(sums) : W{};
+  return threadIdx.x < 32 ? sum_of_warps<most_warps, W>(sums) : W{};
 }
 
 /// By a block: the tiles of a long segment that begin in its share. `sums`: two buffers in turn, of which `turn` was
@@ -192,7 +197,7 @@ __device__ __noinline__ unsigned take_tiles(const Segments<In> segments, std::in
   const std::int64_t at = segments.offsets[s], n = segments.offsets[s + 1] - at, place = share.place(s, at),
                      begin = share.begin(), end = begin + share.size;
   const RowTree tree = row_tree((n + in_vector - 1) / in_vector);
-  const std::int64_t tile = std::int64_t{long_row_block} * tree.turns * tree.vectors * in_vector,
+  const std::int64_t tile = std::int64_t{tree.block} * tree.turns * tree.vectors * in_vector,
                      mine = place < begin ? (begin - place + tile - 1) / tile : 0,
                      others = (end - place + tile - 1) / tile, last = others < tree.tiles ? others : tree.tiles;
   typename TilesOfRow<W>::Added added{};

@@ -41,8 +41,8 @@ void a_row_has_its_own_bits(const Value& value) {
   const Buffer<std::uint64_t> workspace = workspace_for_rows();
   std::mt19937 random(7);
   constexpr std::size_t in_vector = 16 / sizeof(In);
-  // Around each of the trees; behind 512 vectors a row is a block's, behind 4,096 it has tiles.
-  const std::vector<std::size_t> vectors{1, 2, 9, 130, 520, 1100, 2100, 9000, 3, 5, 17, 33, 65, 513, 1025};
+  // Around each of the trees; behind 512 vectors a row is a block's, behind 8,192 it has tiles.
+  const std::vector<std::size_t> vectors{1, 2, 9, 130, 520, 1100, 2100, 9000, 4100, 3, 5, 17, 33, 65, 513, 1025};
   for (const std::size_t length : few_if_sanitized(8, vectors)) {
     const std::size_t n = length * in_vector - length % 3 % in_vector, rows = 3, pitch = n + 5;
     SCOPED_TRACE(n);
@@ -88,7 +88,7 @@ TEST_P(SimRows, ARowsBitsAreItsOwn) {
 template <class T>
 void rows_of_any_magnitude() {
   using L = std::numeric_limits<T>;
-  constexpr int of_tile = 512 * 4 * 2 * 16 / int{sizeof(T)}, tiles = 4, rows = 5, n = tiles * of_tile;
+  constexpr int of_tile = 512 * 4 * 2 * 16 / int{sizeof(T)}, tiles = 5, rows = 5, n = tiles * of_tile;
   constexpr int small = L::min_exponent + 20, large = L::max_exponent - 20;
   std::vector<T> values(rows * n);
   const auto fill = [&](int row, int tile, T value) {
