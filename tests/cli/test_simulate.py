@@ -265,6 +265,8 @@ def test_the_program_that_readme_builds_says_the_same_and_takes_the_same_options
     assert both("forms.cu", "other.cu", "--orders", "forward@O1", "-I", "include", "-D", "VALUE=5", "--", "one two").code == 7
     assert "unknown option '--sarf'; did you mean '--sarif'?" in both("forms.cu", "--sarf", "x").error()
     assert "--keep-going" in both("--help").ok()
+    assert f"unknown option '--zzzzzz'; see '{alone} --help'" in call("--zzzzzz", binary=alone).error()
+    assert f"unknown option '--zzzzzz'; see '{BIN} simulate --help'" in call("simulate", "--zzzzzz").error()
 
 
 def test_a_program_runs_as_on_a_gpu(simulate):
