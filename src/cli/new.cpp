@@ -271,7 +271,7 @@ int run(const NewOptions& options) {
   if (kernel == kernels.end())
     throw UsageError("--from takes atomic, two-launch or last-block, not '" + options.from + "'");
   if (options.name.empty())
-    throw UsageError("name the new variant, such as mine/first-idea; see 'reductio new --help'");
+    throw UsageError("name the new variant, such as mine/first-idea; see '" + program_as_called() + " new --help'");
   const std::string id = make_id(options.name);
   check_is_free(id);
   const fs::path project = find_project(options.source);

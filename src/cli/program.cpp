@@ -89,6 +89,11 @@ std::string examples_of(const std::string& subcommand) {
   return (count > 1 ? "Examples:" : "Example:") + out;
 }
 
+/// The command that prints the help, as the user calls this program.
+std::string help_of(const std::string& subcommand = "") {
+  return program_as_called() + (subcommand.empty() ? "" : " " + subcommand) + " --help";
+}
+
 /// "; did you mean 'X'?" or where to look.
 std::string hint(const std::string& word, const std::vector<std::string>& known, const std::string& help) {
   const std::string near = nearest(word, known);
@@ -99,7 +104,7 @@ std::string hint(const std::string& word, const std::vector<std::string>& known,
   std::vector<std::string> subcommands;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
     subcommands.push_back(sub->get_name());
-  throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, "reductio --help"));
+  throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, help_of()));
 }
 
 /// CLI11 only says which arguments were left over. Throws the UsageError that says what to do about the first.
@@ -280,10 +285,11 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }
-  reject_leftovers(app, "reductio --help");
+  reject_leftovers(app, help_of());
   for (const Command& command : commands) {
     if (!*command.app) continue;
-    reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
+    // A program of one command is called without its name.
+    reject_leftovers(*command.app, help_of(commands.size() > 1 ? command.app->get_name() : ""));
     reject_empty_values(*command.app);
     if (command.only_prints) end_quietly_at_a_closed_pipe();
     const int exit = command.run();
@@ -300,7 +306,7 @@ int run_command(int argc, char** argv) {
   for (const Command& command : commands) known.push_back(command.app->get_name());
   const std::string last = known.back();
   known.pop_back();
-  throw UsageError("name a subcommand: " + join(known, ", ") + " or " + last + "; see 'reductio --help'");
+  throw UsageError("name a subcommand: " + join(known, ", ") + " or " + last + "; see '" + help_of() + "'");
 }
 
 /// run_command(), whose exceptions become a line and an exit code.

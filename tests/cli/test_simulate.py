@@ -251,6 +251,26 @@ def test_readmes_program_has_the_race_that_readme_shows(simulate, folder):
     assert done.code == 2 and " ".join(race.split()) in done.err
 
 
+@pytest.mark.parametrize("page, line, mend", [("README.md", r"(    if .*;)\n", r"{ __syncthreads(); \1 }\n"),
+                                              ("docs/simulating.md", r"(  s\[t\] = .*;)\n", r"\1\n  __syncthreads();\n")])
+def test_the_programs_of_pages_are_mended_as_the_pages_say(simulate, folder, page, line, mend):
+    program = re.search(r"^```cuda\n(.*?)^```", (SOURCE / page).read_text(), re.MULTILINE | re.DOTALL)[1]
+    mended, count = re.subn(line, mend, program, count=1)
+    (folder / "mended.cu").write_text(mended)
+    done = simulate("mended.cu")
+    assert count == 1 and (done.code, done.out) == (0, "256\n") and "no finding in 8 runs" in done.err
+
+
+def test_the_page_shows_what_its_program_says(simulate, folder):
+    page = (SOURCE / "docs" / "simulating.md").read_text()
+    program, shown = (re.search(rf"^```{begin}.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+                      for begin in (r"cuda\n(", r"\n(reductio: "))
+    (folder / "prog.cu").write_text(program)
+    done = simulate("prog.cu")
+    race, last = " ".join(shown.split()).split(" [forward -O0, ...] ")
+    assert done.code == 2 and race in done.err and last in done.err
+
+
 def test_the_program_that_readme_builds_says_the_same_and_takes_the_same_options(simulate, folder):
     alone = BIN.with_name("simulate")
     if not alone.exists():
@@ -265,6 +285,8 @@ def test_the_program_that_readme_builds_says_the_same_and_takes_the_same_options
     assert both("forms.cu", "other.cu", "--orders", "forward@O1", "-I", "include", "-D", "VALUE=5", "--", "one two").code == 7
     assert "unknown option '--sarf'; did you mean '--sarif'?" in both("forms.cu", "--sarf", "x").error()
     assert "--keep-going" in both("--help").ok()
+    assert f"unknown option '--zzzzzz'; see '{alone} --help'" in call("--zzzzzz", binary=alone).error()
+    assert f"unknown option '--zzzzzz'; see '{BIN} simulate --help'" in call("simulate", "--zzzzzz").error()
 
 
 def test_a_program_runs_as_on_a_gpu(simulate):

@@ -548,7 +548,7 @@ def test_means_and_norms_are_of_sums_along_an_axis(called, cupy):
     (lambda: reductio.sum(OnGpu((2, 3), "|i1"), OnGpu((2,)), axis=1), "out has 2 .* f32; the sums of i8 are 2 i32"),
     (lambda: reductio.sum(OnGpu((2, 3)), axis=0), "give out=, an array for the result"),
     (lambda: reductio.exact_sum(OnGpu((2, 3), "<f2"), axis=0), "exact_sum takes f32 and f64; the array has f16"),
-    (lambda: reductio.norm(OfCupy((2, 3), "<i4")), "norm takes f16 and bf16 and f32 and f64; the array has i32"),
+    (lambda: reductio.norm(OfCupy((2, 3), "<i4")), "norm takes f16, bf16, f32 and f64; the array has i32"),
     (lambda: reductio.norm(OnGpu()), "norm takes arrays of torch and CuPy; this OnGpu is neither's"),
     (lambda: reductio.mean(np.ones(3)), "mean takes arrays of torch and CuPy; this ndarray is neither's")])
 def test_what_has_no_sums_along_an_axis(call, said, cupy):

@@ -215,7 +215,7 @@ class Simulation {
 
 int run(const SimulateOptions& options) {
   const std::vector<std::filesystem::path> sources(options.sources.begin(), options.sources.end());
-  if (sources.empty()) throw UsageError("name the program's source: reductio simulate prog.cu");
+  if (sources.empty()) throw UsageError("name the program's source, such as prog.cu");
   for (const auto& source : sources)
     if (!is_plugin_source(source))
       throw UsageError("'" + source.string() +

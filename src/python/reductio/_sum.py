@@ -122,11 +122,17 @@ def _axes(x: Any, axis: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None, i
     return shape, strides, axes[0], axes[-1] + 1
 
 
+def _in_words(words) -> str:
+    """f16, bf16 and f32."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def _along(function: str, x: Any, out: Any, axis: Any, stream: int | None) -> Any:
     type, pointer, _, device = _arrays.described(x, may_have_pitch=True)
     what, types = ALONG[function]
     if type not in types:
-        raise Error(f"{function} takes {' and '.join(types)}; the array has {type}")
+        raise Error(f"{function} takes {_in_words(types)}; the array has {type}")
     shape, strides, first, behind = _axes(x, axis)
     outer, n, inner = (math.prod(part) for part in (shape[:first], shape[first:behind], shape[behind:]))
     pitch = n if inner == 1 else inner
@@ -143,7 +149,7 @@ def _along(function: str, x: Any, out: Any, axis: Any, stream: int | None) -> An
 def _summed(function: str, types, x: Any, out: Any, stream: int | None) -> Any:
     type, pointer, n, device = _arrays.described(x)
     if type not in types:
-        raise Error(f"{function.removeprefix('reductio_')} takes {' and '.join(types)}; the array has {type}")
+        raise Error(f"{function.removeprefix('reductio_')} takes {_in_words(types)}; the array has {type}")
     shape, told = ((2,), "moments of {} are two") if function == "reductio_exact_moments" else ((), "sum of {} is one")
     return _call(x, out, stream, type, device, shape, f"the {told.format(type)}",
                  lambda target, on: getattr(library(), function)(TYPES[type], pointer, n, target, on))
