@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import contrasts
-from claims import CLAIM, OPEN, counts, one_machine, with_tests
+from claims import CLAIM, beside, counts, with_tests
 from figures import shapes
 from figures.frontier import points_of
 from figures.index import speeds as speeds_by_index
@@ -188,9 +188,8 @@ def steps(d: rs.Results, claim: str) -> list[str]:
 
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
-    here, theirs = (folder.rows("verdicts", role=role).set_index("claim")["verdict"] for folder in (d, d.other(other)))
-    decided = ~here.isin(OPEN) & ~theirs.reindex(here.index).isin(OPEN) & ~here.index.isin(list(one_machine()))
-    return set(here.index[decided & (here != theirs.reindex(here.index))])
+    both = beside(d, d.other(other))
+    return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
 
 
 def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:

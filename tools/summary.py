@@ -28,9 +28,10 @@ import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
 import gallery  # noqa: E402
 import query  # noqa: E402
+from gallery import microseconds  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
-from text.tuned import demand  # noqa: E402
+from text.tuned import demand, power  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # a picture says inside which files it was drawn from
@@ -43,16 +44,6 @@ def markdown(head: list[str], rows: list[list[str]], align: str) -> str:
     """A table; of each column l or r."""
     rule = ["---" if a == "l" else "--:" for a in align[:len(head)]]
     return "\n".join(f"| {' | '.join(fields)} |" for fields in (head, rule, *rows))
-
-
-def microseconds(seconds: float) -> str:
-    """Three digits: 8.40, 10.0, 255, 1,225."""
-    us = seconds * 1e6
-    return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
-
-
-def power(n: int) -> str:
-    return f"2^{int(n).bit_length() - 1}"
 
 
 def with_interval(value: float, low: float, high: float) -> str:
@@ -141,7 +132,7 @@ def comparison(results: rs.Results) -> str:
 def claims(results: rs.Results) -> str:
     """Each claim with the document's own figure, what was measured at the document's own size, the verdict there and at
     2^28, and what a person says of them."""
-    from text.in_words import in_words, judged
+    from claims import in_words, judged
 
     said, rows = in_words(), []
     for claim, (first, tests, verdict) in judged(results).items():
@@ -338,7 +329,7 @@ def shapes_to_call(results: rs.Results) -> str:
 
 
 def length(n: int) -> str:
-    return power(n) if n > 1000 and n & (n - 1) == 0 else f"{n:,}"
+    return power(n) if n > 1000 else f"{n:,}"
 
 
 # Page, the table's name, and what makes it.

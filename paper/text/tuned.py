@@ -50,13 +50,14 @@ def demand(row: dict) -> tuple[str, str]:
     said = "not measured" if pd.isna(row["measured"]) else measured.format(shown(row["measured"]), n=row["points"])
     if row["at"]:
         ends = ", ".join(re.sub(" (%|us)", "", shown(row[end])) for end in ("low", "high"))
-        said += f" [{ends}] ({row['at'].replace('_', ' ')}, {power(int(row['at_n']))})"
+        said += f" [{ends}] ({row['at'].replace('_', ' ')}, {power(row['at_n'])})"
     asked = re.sub(r"\.?0+(?= |$)", "", shown(row["demanded"])) if row["demanded"] else "none"
     return demanded.format(asked), said
 
 
-def power(n: int) -> str:
+def power(n) -> str:
     """2^12, or the number."""
+    n = int(n)
     return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{n:,}"
 
 
