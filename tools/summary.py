@@ -85,46 +85,28 @@ def places(results: rs.Results, stem: str) -> str:
 
 
 def comparison(results: rs.Results) -> str:
-    """Of each document, ours and the other libraries the call that is fastest at the largest size: timed on the device,
-    or end to end where none of the group ends there. Then CUB's sum, and only reading."""
-    table = results.comparison
-    table = table[(table["element_type"] == TYPE) & (table["status"] == "ok") & (table["device"] == "cuda") &
-                  ~table["page_locked"] & (table["by_default"] | table["is_base"] | (table["kind"] != "library"))]
-    peak = results.machine.peak_bytes_per_s
-    largest = table[table["n"] == SIZES[-1]]
+    """Of each document, ours and the other libraries the call that is fastest at the largest size, as in the figure. Then
+    CUB's sum, and only reading."""
+    large, peak = SIZES[-1], results.machine.peak_bytes_per_s
+    lines = [(s, base) for _, s, base in figures.speedup.fastest_of_each(results, TYPE, large) if s.kind != "yours"]
+    cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
+    reading = sr.harness_calls(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="device")
 
-    def cub(call: pd.Series) -> pd.Series:
-        same = largest[(largest["operation"] == call["operation"]) & (largest["timing_mode"] == call["timing_mode"])]
-        return same[same["is_base"] & (same["speedup"] == 1)].iloc[0]
-
-    def row(name: str, what: list[str], times: list[float], base: pd.Series, speedup: str) -> list[str]:
-        rate = base["bytes"] / times[-1]  # of so many bytes, whoever reads them
+    def row(name: str, what: list[str], times: list[float], base: sr.Series, speedup: str) -> list[str]:
+        at = base.at(large)
+        rate = at["bytes"] / times[-1]  # of so many bytes, whoever reads them
         return [name, *what, *map(microseconds, times), f"{rate / 1e12:.2f}", f"{100 * rate / peak:.0f} %",
-                microseconds(base["time_median_s"]), speedup]
+                microseconds(at["time"]), speedup]
 
-    calls = []
-    for group in sr.groups(largest, "document", "ours", "library"):
-        rows = largest[(largest["group"] == group) & ~largest["is_base"]]
-        rows = rows[rows["operation"] == ("sum" if "sum" in set(rows["operation"]) else "sum_of_squares")]
-        rows = rows[rows["timing_mode"] == ("device" if "device" in set(rows["timing_mode"]) else "end_to_end")]
-        if len(rows):
-            calls.append(rs.fastest(rows))
-    sums = largest[(largest["operation"] == "sum") & (largest["timing_mode"] == "device")]
-    calls.append(base := cub(sums.iloc[0]))
     rows = []
-    for call in calls:
-        same = table[(table[["variant", "settings", "operation", "timing_mode"]]
-                      == call[["variant", "settings", "operation", "timing_mode"]]).all(axis=1)].set_index("n")
-        name = f"`{call['variant']}`" + (f" [{call['words']}]" if call["words"] else "")
-        timed = sr.MODE_LABELS[call["timing_mode"]].removesuffix(" time")
-        speedup = "1" if call is base else with_interval(*call[["speedup", "speedup_ci_low", "speedup_ci_high"]])
-        rows.append(row(name, [sr.OPERATION_LABELS[call["operation"]], timed],
-                        [same["time_median_s"][n] for n in SIZES], cub(call), speedup))
-    of_base = table[(table["variant"] == base["variant"]) & (table["settings"] == base["settings"]) &
-                    (table["timing_mode"] == "device")].set_index("n")
+    for s, base in (*lines, (cub, cub)):
+        speedup = "1" if s is cub else with_interval(*s.at(large)[["speedup", "speedup_low", "speedup_high"]])
+        what = [sr.OPERATION_LABELS[s.operation], sr.MODE_LABELS[s.mode].removesuffix(" time")]
+        rows.append(row(f"`{s.variant}`" + (f" [{s.words}]" if s.words else ""), what, [s.at(n)["time"] for n in SIZES], base,
+                        speedup))
     floor = microseconds(results.in_means("launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
-                    [of_base["read_time_s"][n] for n in SIZES], base, f"{1 / base['share_of_read_ceiling']:.2f}"))
+                    [reading.set_index("n")["read"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
     head = ["", "operation", "timed", "2^20", "2^24", "2^28", "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
     return markdown(head, rows, "lllrrrrrrr")
 
