@@ -76,12 +76,10 @@ async function load() {
 
 /** The line of the catalogue, by variant. */
 function catalogue(/** @type {Folder} */ folder, /** @type {string} */ variant) {
-  const table = folder.catalog;
-  if (!table) return {};
-  for (let i = 0; i < table.length; ++i)
-    if (table.word("variant", i) === variant)
-      return Object.fromEntries(Object.keys(table.columns).map(name => [name, table.word(name, i)]));
-  return {};
+  const table = folder.catalog, i = d3.range(table?.length).find(k => table?.word("variant", k) === variant);
+  return table && i !== undefined ?
+    Object.fromEntries(Object.keys(table.columns).map(name => [name, table.word(name, i)])) :
+    {};
 }
 
 // ---------------------------------------------------------------------------------------------------- samples
@@ -245,15 +243,9 @@ function selectSeries() {
     }
   }
   const kinds = ["yours", "document", "ours", "library", "cpu"];
-  const place =
-    (/** @type {Series} */ s) => [kinds.indexOf(s.kind), header.documents.indexOf(s.group), s.group, s.label];
-  series = [...byId.values()].sort((a, b) => {
-    const x = place(a), y = place(b);
-    for (let i = 0; i < x.length; ++i)
-      if (x[i] !== y[i]) return x[i] < y[i] ? -1 : 1;
-    return a.folder.index - b.folder.index;
-  });
-  for (const s of series) s.rows.sort((a, b) => numberOf(s, "n", a) - numberOf(s, "n", b));
+  series = d3.sort(byId.values(), s => kinds.indexOf(s.kind), s => header.documents.indexOf(s.group), s => s.group,
+    s => s.label, s => s.folder.index);
+  for (const s of series) s.rows = d3.sort(s.rows, row => numberOf(s, "n", row));
 }
 
 const numberOf = (/** @type {Series} */ s, /** @type {string} */ name, /** @type {number} */ row) =>
