@@ -116,15 +116,6 @@ def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contra
     return found
 
 
-def effects(_: rs.Results) -> dict[str, float]:
-    return contrasts.effects()
-
-
-def effects_of(_: rs.Results, prefix: str) -> set[float]:
-    """Of the contrasts whose names begin so."""
-    return {asked.group["effect"] for asked in contrasts.named(prefix)}
-
-
 # ------------------------------------------------------------------------------------------- words of single facts
 
 H100, SECOND = "nvidia-h100-80gb-hbm3", "nvidia-h200-second"
@@ -154,10 +145,6 @@ def measured(d: rs.Results, call: str, n: int, experiment: str = "comparison", *
 
 def us(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> float:
     return 1e6 * measured(d, call, n, experiment, **where)["time_median_s"]
-
-
-def us_of_sum(d: rs.Results, *calls: str) -> list[float]:
-    return [us(d, call, 2**28, operation="sum") for call in calls]
 
 
 def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
@@ -304,12 +291,6 @@ def grids(d: rs.Results, variant: str) -> pd.Series:
     """Times by the number of blocks per SM."""
     rows = d.rows("multiblock", f"multiblock/{variant}", n=10**8, timing_mode="device", status="ok")
     return rows.assign(each=rs.setting(rows, "grid") / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
-
-
-def loads(d: rs.Results, n: int) -> str:
-    """The call of a global stride and atomics that is fastest, by the number of loads a thread."""
-    rows = d.rows("levels", "levels/global-stride:finish=atomic", n=n, timing_mode="device", status="ok")
-    return rs.parse_settings(rs.fastest(rows)["settings"])["granularity"]
 
 
 def host(d: rs.Results) -> pd.Series:
@@ -460,15 +441,8 @@ def call_costs(d: rs.Results, n: int, *variants: str) -> list[float]:
     return [peer(d, v, n, "end_to_end") - cub for v in variants]
 
 
-def fastest_kernels(d: rs.Results, n: int) -> str:
-    """Whose they are, of what is called from Python, at n."""
-    rows = d.rows("peers", element_type="f32", timing_mode="replay", n=n, status="ok")
-    rows = rows[~rows["variant"].isin(["cub/sum", "tuned/sum"])]
-    return rs.fastest(rows)["variant"]
-
-
 WORDS = {name: f for name, f in globals().items()
-         if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] in ("d", "_")}
+         if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] == "d"}
 CONSTANTS = dict(H100=H100, SECOND=SECOND, BEST=BEST, PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=FROM_PYTHON,
-                 OTHERS=OTHERS, ends=ends, call_of=call_of, at_most=at_most, DOCUMENTS=rs.DOCUMENTS,
-                 release_of=rs.release_of)
+                 OTHERS=OTHERS, DOCUMENTS=rs.DOCUMENTS, effects=contrasts.effects, named=contrasts.named, ends=ends,
+                 call_of=call_of, at_most=at_most, release_of=rs.release_of)
