@@ -1,6 +1,8 @@
 #include "experiments/launches.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <set>
 
 #include "core/call.h"
@@ -65,8 +67,11 @@ NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_coun
 
 const Variant* newest_cub_sum() {
   const Variant* newest = nullptr;
-  for (const Variant& v : variants())  // by id, so by release
-    if (v.id.starts_with("cub@") && v.id.ends_with("/sum")) newest = &v;
+  std::array<int, 3> last{}, release{};
+  for (const Variant& v : variants())  // a checkout has no number
+    if (v.id.ends_with("/sum") &&
+        std::sscanf(v.id.c_str(), "cub@%d.%d.%d/", &release[0], &release[1], &release[2]) == 3 && release > last)
+      newest = &v, last = release;
   return newest;
 }
 

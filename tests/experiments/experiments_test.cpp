@@ -606,8 +606,6 @@ TEST(Experiments, FrontierPythonHasTheFrontiersArraysOnTheGpuAndOnACpu) {
 TEST(Experiments, TheNewestCubStandsWhereverGoalsAskForIt) {
   const Variant* newest = newest_cub_sum();
   if (!newest) GTEST_SKIP() << "the program was built without releases of CUB";
-  for (const Variant& v : variants())
-    if (v.id.starts_with("cub@") && v.id.ends_with("/sum")) EXPECT_LE(v.id, newest->id);
   for (const char* experiment : {"tuned", "narrow"}) {
     std::map<std::string, std::set<std::string>> calls;  // by what points have in common
     for (const Point& p : find_experiment(experiment).points({}, DeviceKind::cuda))
