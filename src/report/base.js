@@ -62,6 +62,7 @@ function size(/** @type {number} */ n) {
 }
 const counted = (/** @type {number} */ k, /** @type {string} */ what) => `${grouped(k)} ${what}${k === 1 ? "" : "s"}`;
 
+const tellTime = (/** @type {Point} */ p) => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6);
 /** What the chart can show of a row. */
 const VALUES = /** @type {Record<string, {label: string, unit: string, log: boolean, tell: (p: Point) => string}>} */ ({
   speedup:
@@ -72,13 +73,8 @@ const VALUES = /** @type {Record<string, {label: string, unit: string, log: bool
     log: true,
     tell: p => `${interval(p.y, p.low, p.high, p.y >= 100 ? 0 : 2)} GB/s`
   },
-  time: {label: "time", unit: "time (us)", log: true, tell: p => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6)},
-  part: {
-    label: "device part of the time",
-    unit: "device part (us)",
-    log: true,
-    tell: p => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6)
-  },
+  time: {label: "time", unit: "time (us)", log: true, tell: tellTime},
+  part: {label: "device part of the time", unit: "device part (us)", log: true, tell: tellTime},
   share: {
     label: "share of the read ceiling",
     unit: "share of the read ceiling (%)",
@@ -123,8 +119,7 @@ const tableOf = (/** @type {string} */ caption, /** @type {any[]} */ head, /** @
                                },
                                  c))))));
 const definitions = (/** @type {any[][]} */ pairs) =>
-  make("dl", {}, ...pairs.filter(([, v]) => v !== "" && v !== undefined && v !== null).flatMap(([k,
-    v]) => [make("dt", {}, k), make("dd", {}, v)]));
+  make("dl", {}, ...pairs.filter(([, v]) => v || v === 0).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
 
 const button = (/** @type {string?} */ id, /** @type {any} */ content, /** @type {(event: any) => void} */ onclick,
   /** @type {Record<string, any>} */ more = {}) => make("button", {type: "button", id, onclick, ...more}, content);

@@ -397,54 +397,37 @@ const tell = (/** @type {Point} */ p) =>
 
 /** What is known of a point, for the card and below the chart. @returns {any[][]} */
 function facts(/** @type {Point} */ p) {
-  const s = p.series, v = (/** @type {string} */ name) => numberOf(s, name, p.row),
-        w = (/** @type {string} */ name) => wordOf(s, name, p.row);
+  const s = p.series, v = (/** @type {string} */ name) => numberOf(s, name, p.row), rate = v("bandwidth_bytes_per_s");
   const shown = state.compare ? `speedup over ${state.compare}` :
     state.value === "speedup" ? `speedup over ${baseName()}` :
                                 VALUES[state.value].label;
+  const beside = (/** @type {string} */ value) => state.value !== value || state.compare;
+  const rejected = v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : "";
   return [
     ["n", size(p.n)], [shown, tell(p)],
     [
-      "time",
-      state.value === "time" && !state.compare || !isFinite(v("time_median_s")) ?
-        "" :
+      "time", beside("time") && isFinite(v("time_median_s")) &&
         microInterval(v("time_median_s"), v("time_ci_low_s"), v("time_ci_high_s"))
     ],
-    [
-      "throughput",
-      isFinite(v("bandwidth_bytes_per_s")) && (state.value !== "rate" || state.compare) ?
-        `${grouped(v("bandwidth_bytes_per_s") / 1e9, 1)} GB/s` :
-        ""
-    ],
-    [
-      "samples",
-      `${grouped(v("n_samples"))}${
-        v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : ""}`
-    ],
-    ["settings", w("settings").replaceAll(";", "; ")]
+    ["throughput", beside("rate") && isFinite(rate) && `${grouped(rate / 1e9, 1)} GB/s`],
+    ["samples", grouped(v("n_samples")) + rejected],
+    ["settings", wordOf(s, "settings", p.row).replaceAll(";", "; ")]
   ];
 }
 
 function describe(/** @type {Point} */ p) {
-  const c = /** @type {Record<string, string>} */ (catalogue(p.folder, p.series.variant)), grid = p.series;
+  const c = /** @type {Record<string, string>} */ (catalogue(p.folder, p.series.variant)), s = p.series;
+  const v = (/** @type {string} */ name) => numberOf(s, name, p.row);
   return definitions([
-    ["variant", nameOf(p.series)], ...facts(p),
+    ["variant", nameOf(s)], ...facts(p),
     [
-      "launch",
-      isFinite(numberOf(grid, "grid_blocks", p.row)) ? `${grouped(numberOf(grid, "grid_blocks", p.row))} blocks of ${
-                                                         grouped(numberOf(grid, "block_threads", p.row))} threads` :
-                                                       ""
+      "launch", isFinite(v("grid_blocks")) &&
+        `${grouped(v("grid_blocks"))} blocks of ${grouped(v("block_threads"))} threads`
     ],
-    ["fastest sample", microInterval(numberOf(grid, "time_min_s", p.row))],
-    ["95th percentile", microInterval(numberOf(grid, "time_p95_s", p.row))], ["title", c.title ?? ""],
-    ["source", c.cites ?? ""],
-    [
-      "strategy",
-      [c.thread && `thread: ${c.thread}`, c.block && `block: ${c.block}`, c.grid && `grid: ${c.grid}`]
-        .filter(Boolean)
-        .join("; ")
-    ],
-    ["code", sourceOf(p.series.variant)], ["run", wordOf(p.series, "run_id", p.row)]
+    ["fastest sample", microInterval(v("time_min_s"))], ["95th percentile", microInterval(v("time_p95_s"))],
+    ["title", c.title], ["source", c.cites],
+    ["strategy", ["thread", "block", "grid"].filter(level => c[level]).map(level => `${level}: ${c[level]}`).join("; ")],
+    ["code", sourceOf(s.variant)], ["run", wordOf(s, "run_id", p.row)]
   ]);
 }
 

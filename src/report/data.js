@@ -293,9 +293,10 @@ function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
   return row === undefined ? null : row;
 }
 
+const withoutInterval = (/** @type {number} */ y) => ({y, low: NaN, high: NaN});
 /** The time of a row over that of one it was not judged with: a quotient, which has no interval. */
 const quotient = (/** @type {Series} */ from, /** @type {number} */ base, /** @type {number} */ time) =>
-  ({y: numberOf(from, "time_median_s", base) / time, low: NaN, high: NaN});
+  withoutInterval(numberOf(from, "time_median_s", base) / time);
 
 /**
  * What a row shows, null where it does not have it.
@@ -310,23 +311,21 @@ function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
   }
   switch (state.value) {
     case "time":
-      return {y: time * 1e6, low: v("time_ci_low_s") * 1e6, high: v("time_ci_high_s") * 1e6};
-    case "part":
-      return {
-        y: v("device_part_median_s") * 1e6,
-        low: v("device_part_ci_low_s") * 1e6,
-        high: v("device_part_ci_high_s") * 1e6
-      };
+    case "part": {
+      const [y, low, high] = ["median", "ci_low", "ci_high"].map(
+        end => v(`${state.value === "time" ? "time" : "device_part"}_${end}_s`) * 1e6);
+      return {y, low, high};
+    }
     case "rate": {
       const b = v("bytes") / 1e9;
       return {y: b / time, low: b / v("time_ci_high_s"), high: b / v("time_ci_low_s")};
     }
     case "share":
-      return {y: v("share_of_read_ceiling") * 100, low: NaN, high: NaN};
+      return withoutInterval(v("share_of_read_ceiling") * 100);
     case "error":
-      return String(v("n")) === state.size ? {y: v("abs_error") / v("sum_of_magnitudes"), low: NaN, high: NaN} : null;
+      return String(v("n")) === state.size ? withoutInterval(v("abs_error") / v("sum_of_magnitudes")) : null;
     case "cycles":
-      return {y: v("cycles_median"), low: NaN, high: NaN};
+      return withoutInterval(v("cycles_median"));
     default: {
       if (state.base === RECORDED) return {y: v("speedup"), low: v("speedup_ci_low"), high: v("speedup_ci_high")};
       if (own(COMPUTED, state.base)) {
