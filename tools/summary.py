@@ -11,6 +11,7 @@ import hashlib
 import re
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -151,7 +152,7 @@ def tuned(results: rs.Results) -> str:
 
 def trust(results: rs.Results) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
-    folders = [results, *map(rs.Results, rs.beside(results.folder))]
+    folders = [results, *results.beside]
     columns = [(f.machine.gpu, checks(f)) for f in folders if f.table("nvbench-agreement") is not None]
     names = list(dict.fromkeys(name for _, checked in columns for name in checked))
     return markdown(["", *(gpu for gpu, _ in columns)], [[name, *(checked.get(name, "") for _, checked in columns)] for name in names], "l" * 9)
@@ -217,17 +218,12 @@ LIKE_OTHERS = {"cub@ run_to_run", "cub@ not_guaranteed", "multiblock/last-block-
 
 
 def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
-    """Error against time of sums of f32."""
+    """Error against time of sums of one type."""
     points = frontier.points_of(results.experiment("frontier"))
     small, large = sorted(points["n"].unique())
     times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random")}
     calls = {call: names[0] for call, names in frontier.CALLS.items() if call not in LIKE_OTHERS}
     return errors(points[points["element_type"] == kind], [kind], calls, times, "time_median_s", microseconds)
-
-
-def errors_of_doubles(results: rs.Results) -> str:
-    """The same of f64."""
-    return errors_of_floats(results, "f64")
 
 
 def errors_from_python(results: rs.Results) -> str:
@@ -325,7 +321,7 @@ TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unro
           ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/exact.md", "data", data_of_exact),
-          ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
+          ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", partial(errors_of_floats, kind="f64")),
           ("docs/rows.md", "shapes", shapes_to_call),
           ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
           ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu),
