@@ -35,8 +35,9 @@ def lines(results: Results) -> list[list[str]]:
         return []
     asked = rows[rows["demanded"].notna()]
     verdict = verdicts(asked)
-    return [["; ".join(filter(None, group["what"])), *("; ".join(demands) for demands in zip(*map(demand, group.to_dict("records")))),
-             verdict[goal]] for goal, group in asked.groupby("goal", sort=False)]
+    return [["; ".join(filter(None, group["what"])),
+             *("; ".join(said) for said in zip(*map(demand, group.to_dict("records")))), verdict[goal]]
+            for goal, group in asked.groupby("goal", sort=False)]
 
 
 def demand(row: dict) -> tuple[str, str]:
