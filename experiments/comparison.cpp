@@ -1,5 +1,9 @@
 /// comparison: every variant beside every baseline, over a million-fold range of sizes. Each variant with its
-/// document's own operation, in every way of finishing that it has and otherwise as its document launches it.
+/// document's own operation, in every way of finishing that it has and otherwise as its document launches it; and,
+/// where the document names a number of blocks that fills no GPU of today, also in four for each multiprocessor.
+
+#include <string>
+#include <utility>
 
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
@@ -8,12 +12,22 @@
 namespace reductio::drivers::comparison {
 namespace {
 
+std::vector<Settings> launches(const Variant& v, const Selection& selection) {
+  std::vector<Settings> out = documents_launches(v, selection);
+  if (out.empty() || selection.sets("grid")) return out;
+  const Settings first = out.front();
+  if (!first.has("grid") || first.text("grid") == "auto") return out;
+  for (Settings& filled : every_launch(v, selection, {{"grid", {std::to_string(4 * selection.sm_count)}}}))
+    out.push_back(std::move(filled));
+  return out;
+}
+
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   Axes axes{.types = {ElementType::i32, ElementType::f32, ElementType::f64},
             // The simulated device verifies and is slow.
             .sizes = device == DeviceKind::sim ? powers_of_two(10, 12) : powers_of_two(10, 30),
             .modes = {TimingMode::device, TimingMode::end_to_end}};
-  axes.settings = [&](const Variant& v) { return documents_launches(v, selection); };
+  axes.settings = [&](const Variant& v) { return launches(v, selection); };
   return product_of(axes, selection, device);
 }
 

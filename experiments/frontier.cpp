@@ -44,12 +44,10 @@ void add_of_each_dataset(const std::vector<Point>& points, std::vector<Point>& o
     }
 }
 
-/// The newest release of CUB whose caller demands determinism; null where the program has none.
+/// The newest release of CUB, if its caller demands determinism.
 const Variant* newest_cub_by_determinism() {
-  const Variant* newest = nullptr;
-  for (const Variant& v : variants())
-    if (v.id.starts_with("cub@") && v.id.ends_with("/sum") && v.settings().has("determinism")) newest = &v;
-  return newest;
+  const Variant* const newest = newest_cub_sum();
+  return newest && newest->settings().has("determinism") ? newest : nullptr;
 }
 
 std::vector<Settings> launches(const Variant& v, const Selection& selection, const Variant* by_determinism) {

@@ -1,6 +1,8 @@
 #include "experiments/launches.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <set>
 
 #include "core/call.h"
@@ -61,6 +63,16 @@ NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_coun
   Settings settings = v.settings();
   for (const auto& [key, value] : call.settings_at(n, sm_count)) settings.set(key, value);
   return {&v, settings};
+}
+
+const Variant* newest_cub_sum() {
+  const Variant* newest = nullptr;
+  std::array<int, 3> last{}, release{};
+  for (const Variant& v : variants())  // a checkout has no number
+    if (v.id.ends_with("/sum") &&
+        std::sscanf(v.id.c_str(), "cub@%d.%d.%d/", &release[0], &release[1], &release[2]) == 3 && release > last)
+      newest = &v, last = release;
+  return newest;
 }
 
 std::vector<std::size_t> sizes_on(DeviceKind device, std::vector<std::size_t> sizes) {

@@ -1,7 +1,7 @@
 /// narrow: elements that are added up in a wider type, and moments. `tuned` beside CUB's call of the same operation:
-/// sums of i8, f16 and bf16 in their accumulators, wide sums of i8, i32 and f32 in those of 64 bits, and the sum and
-/// the sum of squares in one read beside the two calls that CUB has for them. The read ceiling, which knows bytes only,
-/// is in each row.
+/// sums of i8, f16 and bf16 in their accumulators, beside the newest release's, too; wide sums of i8, i32 and f32 in
+/// those of 64 bits, and the sum and the sum of squares in one read beside the two calls that CUB has for them. The
+/// read ceiling, which knows bytes only, is in each row.
 
 #include <algorithm>
 
@@ -27,11 +27,15 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
          // Wide sums and moments of 2^31 would be of 8 GiB; of wide sums little time is left for small sizes.
          .sizes = sizes_on(device, powers_of_two(wide ? 13 : 10, moments || wide ? 30 : 31)),
          .modes = {TimingMode::device},
-         .settings = of_document("tuned", one,
-                                 [&](const Variant& v) {
-                                   return left_to_its_experiment(v, one) ? std::vector<Settings>()
-                                                                         : every_launch(v, one, {});
-                                 }),
+         .settings =
+             [&, beside_cub = of_document("tuned", one,
+                                          [&](const Variant& v) {
+                                            return left_to_its_experiment(v, one) ? std::vector<Settings>()
+                                                                                  : every_launch(v, one, {});
+                                          })](const Variant& v) {
+               const bool newest = operation == Operation::sum && &v == newest_cub_sum();
+               return newest ? std::vector{v.settings(one.settings)} : beside_cub(v);
+             },
          .has =
              [&](const Point& p) {
                const auto& operations = p.variant->operations;

@@ -1,10 +1,10 @@
-/// tuned: the project's own reduction beside CUB's call, by its own policy and by the one of cub/sum-tuned, each sum
-/// that a user may ask for. At the powers of two and at sizes drawn at random in between (the seed is below, so anybody
-/// draws the same); one element more and one less than a power of two, and starts one element behind an aligned one; in
-/// every state of the cache and in a graph; on data of other magnitudes, and of several; where the order of adding may
-/// vary, for so much input that it makes a difference; and to the host, beside what users call there, Thrust's. What is
-/// claimed of tuned is judged by a run of this experiment that took no part in making its table of launches (experiment
-/// `autotune`).
+/// tuned: the project's own reduction beside CUB's call, by its own policy and by the one of cub/sum-tuned, and the
+/// newest release's, each sum that a user may ask for. At the powers of two and at sizes drawn at random in between
+/// (the seed is below, so anybody draws the same); one element more and one less than a power of two, and starts one
+/// element behind an aligned one; in every state of the cache and in a graph; on data of other magnitudes, and of
+/// several; where the order of adding may vary, for so much input that it makes a difference; and to the host, beside
+/// what users call there, Thrust's. What is claimed of tuned is judged by a run of this experiment that took no part in
+/// making its table of launches (experiment `autotune`).
 
 #include <cmath>
 #include <random>
@@ -31,8 +31,9 @@ std::vector<std::size_t> drawn_sizes(int count) {
 }
 
 std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& selection) {
-  if (v.id == "tuned/sum" || v.id == "cub/sum" || v.id == "cub/sum-tuned") return {v.settings(selection.settings)};
-  return {};
+  const bool chosen =
+      v.id == "tuned/sum" || v.id == "cub/sum" || v.id == "cub/sum-tuned" || &v == newest_cub_sum();
+  return chosen ? std::vector{v.settings(selection.settings)} : std::vector<Settings>{};
 }
 
 std::vector<Settings> in_any_order(const Variant& v, const Selection& selection) {
@@ -60,8 +61,8 @@ constexpr const char* magnitudes[] = {"scaled:2^-66", "scaled:2^70", "giants"};
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
-  const auto three = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
-  const auto two = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : three(v); };
+  const auto all_four = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
+  const auto three = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : all_four(v); };
   const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
   std::vector<std::size_t> sizes = powers, ragged;
   if (device != DeviceKind::sim)
@@ -75,18 +76,18 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
       .sizes = sizes,
       .modes = {TimingMode::device, TimingMode::graph},
       .cache_states = {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm},
-      .settings = three,
+      .settings = all_four,
       .has = [](const Point& p) { return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm; }}});
   if (selection.sizes.empty())
-    parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two}});
+    parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = three}});
   parts.push_back(
-      {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
+      {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = three}, .offset = 1});
   for (const char* magnitude : magnitudes)
     parts.push_back({.axes = {.types = {ElementType::f32, ElementType::f64},
                               .sizes = sizes_on(device, {1u << 16, 1u << 20, 1u << 22, 1u << 24}),
                               .modes = {TimingMode::device, TimingMode::graph},
                               .cache_states = {CacheState::cold_dirty, CacheState::warm},
-                              .settings = two,
+                              .settings = three,
                               .has = is_cold_or_in_a_warm_graph},
                      .dataset = magnitude});
   const auto matters = [](const Point& p) {

@@ -6,6 +6,7 @@
 This prints in which verdicts two folders differ.
 """
 
+import csv
 import json
 import sys
 from functools import lru_cache
@@ -20,10 +21,12 @@ from report import tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
 FILE = Path(__file__).resolve().parent / "claims.json"
+IN_WORDS = FILE.with_name("claims_in_words.csv")  # what a person says of each verdict
 VERDICTS = tb.VERDICTS.words["verdict"]  # as they are counted
 OPEN = VERDICTS[-3], VERDICTS[-1]        # within 2 % of the threshold, not decidable here
 CLAIM, AT_LARGE, STEP, BESIDE = tb.VERDICTS.words["role"]
 NEXT_TEST = " | "          # between the reasons of a claim's tests
+TEST, CALLS = ["claim", "role", "n"], ["base", "variant"]
 
 
 @lru_cache(maxsize=1)
@@ -49,37 +52,58 @@ def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | 
     return None, rows[:0]
 
 
-def one_machine() -> set[str]:
-    """Claims whose tests ran on one machine for all folders: these agree with themselves."""
-    return {c["id"] for c in listed()["claims"] if "one_machine" in c}
-
-
 def counts(verdicts) -> dict[str, int]:
     return pd.Series(verdicts).value_counts().reindex(VERDICTS, fill_value=0).to_dict()
 
 
-def print_differences(here: Path, beside: Path) -> None:
-    """All rows of two folders' verdicts.csv whose verdicts differ, single steps of claims included; and how many do."""
-    mine, theirs = (verdicts(rs.Results(folder)) for folder in (here, beside))
-    for folder, table in ((here, mine), (beside, theirs)):
+def judged(results: rs.Results) -> dict[str, tuple[pd.Series, pd.DataFrame, str]]:
+    """Of each claim its row, those of its tests, and its verdict: "holds", or "holds; at 2^28: no effect"."""
+    table, found = verdicts(results), {}
+    for claim in listed()["claims"]:
+        first, tests = with_tests(table, claim["id"], CLAIM)
+        large, _ = with_tests(table, claim["id"], AT_LARGE)
+        differs = large is not None and large["verdict"] != first["verdict"]
+        at_large = [f"at 2^{int(large['n']).bit_length() - 1}: {large['verdict']}"] if differs else []
+        found[claim["id"]] = first, tests, "; ".join([first["verdict"], *at_large])
+    return found
+
+
+def in_words() -> dict[str, dict[str, str]]:
+    """By claim what a person says of it, and of which verdict."""
+    with IN_WORDS.open(newline="", encoding="utf-8") as file:
+        return {row["claim"]: row for row in csv.DictReader(file)}
+
+
+def beside(here: rs.Results, there: rs.Results) -> pd.DataFrame:
+    """The rows of two folders' verdicts.csv, of the other's also verdict and ratio; whether verdicts `differ`, and
+    whether both folders have `decided` them by tests that ran on each."""
+    mine, theirs = map(verdicts, (here, there))
+    for results, table in ((here, mine), (there, theirs)):
         if table is None:
-            raise rs.ResultsError(f"there is no {folder / 'verdicts.csv'}: {tb.MADE_BY['verdicts.csv']}")
-    same, calls = ["claim", "role", "n"], ["base", "variant"]  # one that lacks data may name no calls
-    other = (mine[calls] != theirs[calls]) & (mine[calls] != "") & (theirs[calls] != "")
-    if not mine[same].equals(theirs[same]) or other.any(axis=None):
-        raise rs.ResultsError(f"{here} and {beside} were judged by different tests: judge both again by "
+            raise rs.ResultsError(f"there is no {results.folder / 'verdicts.csv'}: {tb.MADE_BY['verdicts.csv']}")
+    # One that lacks data may name no calls.
+    other = (mine[CALLS] != theirs[CALLS]) & (mine[CALLS] != "") & (theirs[CALLS] != "")
+    if not mine[TEST].equals(theirs[TEST]) or other.any(axis=None):
+        raise rs.ResultsError(f"{here.folder} and {there.folder} were judged by different tests: judge both again by "
                               f"`reductio summarize`")
     both = mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
-    differ = both["verdict"] != both["verdict_there"]
-    if differ.any():
-        changed = both.loc[differ, [*same, *calls, "verdict", "ratio", "verdict_there", "ratio_there"]]
-        print(f"_there: {beside.resolve().name}\n" + changed.astype({"n": "Int64"}).to_string(index=False, na_rep="") + "\n")
-    decided = ~both["verdict"].isin(OPEN) & ~both["verdict_there"].isin(OPEN) & ~both["claim"].isin(one_machine())
+    here_alone = {c["id"] for c in listed()["claims"] if "one_machine" in c}  # that agrees with itself
+    undecided = both["verdict"].isin(OPEN) | both["verdict_there"].isin(OPEN) | both["claim"].isin(here_alone)
+    return both.assign(differ=both["verdict"] != both["verdict_there"], decided=~undecided)
+
+
+def print_differences(here: Path, there: Path) -> None:
+    """All rows whose verdicts differ, single steps of claims included; and how many do."""
+    both = beside(rs.Results(here), rs.Results(there))
+    if both["differ"].any():
+        changed = both.loc[both["differ"], [*TEST, *CALLS, "verdict", "ratio", "verdict_there", "ratio_there"]]
+        print(f"_there: {there.resolve().name}\n" + changed.astype({"n": "Int64"}).to_string(index=False, na_rep="") + "\n")
     for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
-        in_role = both["role"] == role
-        otherwise = (in_role & decided & differ).sum()
-        how = f"{(in_role & decided).sum() - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
-        print(f"at {words}: both decide {(in_role & decided).sum()} of {in_role.sum()} verdicts, {how}")
+        asked = both[both["role"] == role]
+        decided = asked[asked["decided"]]
+        otherwise = decided["differ"].sum()
+        how = f"{len(decided) - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
+        print(f"at {words}: both decide {len(decided)} of {len(asked)} verdicts, {how}")
 
 
 @one_line("claims.py: error")

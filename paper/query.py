@@ -12,21 +12,19 @@ import operator
 import re
 from functools import partial
 from inspect import isfunction
-from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
 import pandas as pd
 
 import contrasts
-from claims import CLAIM, OPEN, counts, one_machine, with_tests
+from claims import CLAIM, beside, counts, with_tests
 from figures import shapes
 from figures.frontier import points_of
 from figures.index import speeds as speeds_by_index
 from report import results as rs
 from series import ODD
 
-ROOT = Path(__file__).resolve().parents[1]
 COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
 PYTHONS = {f.__name__: f for f in (abs, all, any, len, list, max, min, range, set, sorted)}
@@ -118,15 +116,6 @@ def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contra
     return found
 
 
-def effects(_: rs.Results) -> dict[str, float]:
-    return contrasts.effects()
-
-
-def effects_of(_: rs.Results, prefix: str) -> set[float]:
-    """Of the contrasts whose names begin so."""
-    return {asked.group["effect"] for asked in contrasts.named(prefix)}
-
-
 # ------------------------------------------------------------------------------------------- words of single facts
 
 H100, SECOND = "nvidia-h100-80gb-hbm3", "nvidia-h200-second"
@@ -158,14 +147,6 @@ def us(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where
     return 1e6 * measured(d, call, n, experiment, **where)["time_median_s"]
 
 
-def probe(d: rs.Results, quantity: str, unit: str) -> float:
-    return mean(d, f"probe.{quantity}.{unit}")
-
-
-def us_of_sum(d: rs.Results, *calls: str) -> list[float]:
-    return [us(d, call, 2**28, operation="sum") for call in calls]
-
-
 def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
             **where) -> pd.DataFrame:
     """The documents' calls, L2 cold and dirty, without page-locked memory, which no document uses."""
@@ -177,19 +158,6 @@ def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison",
 def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
     """Of these the one that is fastest at n."""
     return call_of(rs.fastest(by_hand(d, n=n, **which)))
-
-
-def cub_ahead(d: rs.Results) -> bool:
-    """All of the documents' sums are slower than CUB on large inputs."""
-    return (by_hand(d, element_type="f32", least=2**24)["speedup_ci_high"] < 1).all()
-
-
-def first_minute(_, cores: int) -> float:
-    """Seconds that experiments/first_minute took on so many cores for README's first commands."""
-    steps = pd.read_csv(ROOT / "experiments" / "results" / "first-minute.csv")
-    if set(steps["cores"]) != {cores}:
-        raise rs.Absent(f"first-minute.csv is not of {cores} cores")
-    return steps["seconds"].sum()
 
 
 def verdict_counts(d: rs.Results) -> list[int]:
@@ -207,19 +175,12 @@ def steps(d: rs.Results, claim: str) -> list[str]:
 
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
-    here, theirs = (folder.rows("verdicts", role=role).set_index("claim")["verdict"] for folder in (d, d.other(other)))
-    decided = ~here.isin(OPEN) & ~theirs.reindex(here.index).isin(OPEN) & ~here.index.isin(list(one_machine()))
-    return set(here.index[decided & (here != theirs.reindex(here.index))])
+    both = beside(d, d.other(other))
+    return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
 
 
 def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
     return [contrast(d, name, n).value for name in names]
-
-
-def range_of_finishes(d: rs.Results, n: int) -> float:
-    """The slowest over the fastest way to finish, end to end, with 64 loads per thread."""
-    least, most = ends(gains(d, n, *(f"finish-{way}-64" for way in ("atomic", "relaunch", "host"))))
-    return most / least
 
 
 def right_sums(d: rs.Results, *kernels: str) -> float:
@@ -274,24 +235,10 @@ def agree_large(d: rs.Results) -> bool:
     return differing["n"].max() < 2**22 and len(differing) > 0.5 * len(agreement(d, "end_to_end", below=2**22))
 
 
-def repeats(d: rs.Results, file: str) -> float:
-    """The share of the points whose interval of two runs' ratio holds 1."""
-    return share(d, file, "timing_mode=device, ratio>0", "ratio_low<=1, ratio_high>=1")
-
-
-def of_row(d: rs.Results) -> pd.Series:
-    """The row that measuring.md explains."""
-    return measured(d, "tuned/sum", 2**28, operation="sum")
-
-
 def example(d: rs.Results, variant: str) -> list[float]:
     """The time of CUB and the speedup, of the example of `compare`."""
     r = d.row("compare-example", variant=variant, n=2**28)
     return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
-
-
-def selftest(d: rs.Results) -> dict:
-    return record(d, "selftest")
 
 
 def record(d: rs.Results, name: str):
@@ -314,13 +261,6 @@ def states(d: rs.Results) -> pd.DataFrame:
     """CUB's sum by n and state of the cache, in s."""
     return d.rows("limits", "cub/sum", timing_mode="device", element_type="f32").pivot(
         index="n", columns="cache_state", values="time_median_s")
-
-
-def first_calls(d: rs.Results, call: str) -> pd.Series:
-    """The first call in a while over one in a loop, by size."""
-    rows = d.rows("timing", call, element_type="i32", timing_mode="device", cache_state="cold_dirty")
-    times = rows.pivot(index="n", columns="caller", values="time_median_s").dropna()
-    return times["first"] / times[""]
 
 
 # Experiments of their own.
@@ -353,12 +293,6 @@ def grids(d: rs.Results, variant: str) -> pd.Series:
     return rows.assign(each=rs.setting(rows, "grid") / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
 
 
-def loads(d: rs.Results, n: int) -> str:
-    """The call of a global stride and atomics that is fastest, by the number of loads a thread."""
-    rows = d.rows("levels", "levels/global-stride:finish=atomic", n=n, timing_mode="device", status="ok")
-    return rs.parse_settings(rs.fastest(rows)["settings"])["granularity"]
-
-
 def host(d: rs.Results) -> pd.Series:
     """Times of the CPU's sums by variant and settings."""
     rows = d.other("cpu-intel-xeon").rows("cpu", operation="sum", element_type="f32", cache_state="warm", n=2**24,
@@ -380,11 +314,6 @@ def by_type(d: rs.Results, way: str) -> list[float]:
                   cache_state=cache or "warm")["measured"] for t in ("i32", "f32", "f64")]
 
 
-def by_size(d: rs.Results) -> pd.Series:
-    """tuned's speedup over CUB, f32, aligned, L2 cold and dirty."""
-    return of_tuned(d, "device cold_dirty", element_type="f32").set_index("n")["speedup"]
-
-
 def over_sum_tuned(d: rs.Results) -> pd.Series:
     """The speedup of tuned over CUB with the type's best policy, of medians, where both have times."""
     key = ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"]
@@ -397,7 +326,7 @@ def ceiling_with(d: rs.Results, words: int) -> float:
     many words beyond reading."""
     rows = of_tuned(d, "device cold").dropna(subset=["share_of_read_ceiling"])
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
-    finish = words * 0.5e-9 * probe(d, "message_round_trip", "ns")
+    finish = words * 0.5e-9 * mean(d, "probe.message_round_trip.ns")
     return 100 * geometric_mean(rows["share_of_read_ceiling"].where(rows["grid_blocks"] == 1, reading / (reading + finish)))
 
 
@@ -412,16 +341,6 @@ def parts(d: rs.Results, n: int) -> list[float]:
 # Accuracy, and error against time.
 
 
-def differing(d: rs.Results) -> pd.DataFrame:
-    """The calls that give other bits from time to time."""
-    rows = d.rows("accuracy", dataset="random", n=2**20)
-    return rows[rows["distinct_results"] > 1]
-
-
-def largest_error(d: rs.Results, variant: str) -> float:
-    return d.rows("accuracy", variant, device="cuda", dataset="random", n=2**28)["abs_error"].max()
-
-
 def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str = "random") -> float:
     """How many times as long a sum of 2^28 elements takes as another, both named `variant` or `variant wide_sum`."""
     def time(call: str) -> float:
@@ -429,30 +348,6 @@ def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str 
         return us(d, variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
 
     return time(call) / time(base)
-
-
-def exact_over_cub(d: rs.Results) -> list[float]:
-    """Speedups of exact sums over CUB's, of 2^14 and more random floats and doubles."""
-    rows = d.rows("frontier", "exact/sum", operation="sum", dataset="random")
-    return rows[rows["n"] >= 2**14]["speedup"].tolist()
-
-
-def compared_with_cub(d: rs.Results) -> list[float]:
-    """Speedups of exact sums over CUB's by `compare`, cold and in a graph, of 2^14 and more elements."""
-    rows = d.rows("exact", base="cub/sum")
-    return rows[(rows["n"] >= 2**14) & (rows["timing_mode"] + rows["cache_state"] != "devicewarm")]["ratio"].tolist()
-
-
-def random_over_cub(d: rs.Results, *kinds: str) -> list[float]:
-    """Speedups over CUB of the exact sums of today's kernels, of 2^14 and more random elements of these types."""
-    rows = d.rows("magnitudes", program="5daa7851", variant="exact/sum", dataset="random")
-    return [v for kind in kinds for v in rows[(rows["element_type"] == kind) & (rows["n"] >= 2**14)]["ratio"]]
-
-
-def slower_than_cub(d: rs.Results) -> pd.DataFrame:
-    """The points at which exact sums are, of all kinds of data."""
-    rows = d.rows("exact", "exact/sum")
-    return rows[rows["speedup_ci_high"] < 1]
 
 
 def exact_over_tuned(d: rs.Results, n: int = 2**28) -> pd.Series:
@@ -463,17 +358,9 @@ def exact_over_tuned(d: rs.Results, n: int = 2**28) -> pd.Series:
     return exact / tuned
 
 
-def with_bank_conflicts(_: rs.Results) -> set[str]:
-    """The variants that have some, as the simulated device counts them."""
-    counts = pd.read_csv(ROOT / "experiments" / "results" / "counts.csv.gz")
-    return set(counts[counts["counter"].str.endswith("conflicts") & (counts["simulated"] > 0)]["variant"])
-
-
-def profiled(_: rs.Results, variant: str, counter: str, n: int, element_type: str) -> dict[str, int]:
+def profiled(d: rs.Results, variant: str, counter: str, **where) -> dict[str, int]:
     """Nsight Compute's count by the finish of the variant."""
-    counts = pd.read_csv(ROOT / "experiments" / "results" / "nvidia-h200-counts" / "counts.csv.gz")
-    of = counts[(counts["variant"] == variant) & (counts["counter"] == counter) & (counts["n"] == n) &
-                (counts["element_type"] == element_type)]
+    of = d.other("nvidia-h200-counts").rows("counts", variant, counter=counter, **where)
     return {finish.partition("finish=")[2]: count for finish, count in zip(of["settings"], of["profiled"])}
 
 
@@ -554,15 +441,8 @@ def call_costs(d: rs.Results, n: int, *variants: str) -> list[float]:
     return [peer(d, v, n, "end_to_end") - cub for v in variants]
 
 
-def fastest_kernels(d: rs.Results, n: int) -> str:
-    """Whose they are, of what is called from Python, at n."""
-    rows = d.rows("peers", element_type="f32", timing_mode="replay", n=n, status="ok")
-    rows = rows[~rows["variant"].isin(["cub/sum", "tuned/sum"])]
-    return rs.fastest(rows)["variant"]
-
-
 WORDS = {name: f for name, f in globals().items()
-         if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] in ("d", "_")}
+         if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] == "d"}
 CONSTANTS = dict(H100=H100, SECOND=SECOND, BEST=BEST, PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=FROM_PYTHON,
-                 OTHERS=OTHERS, ends=ends, call_of=call_of, at_most=at_most, DOCUMENTS=rs.DOCUMENTS,
-                 release_of=rs.release_of)
+                 OTHERS=OTHERS, DOCUMENTS=rs.DOCUMENTS, effects=contrasts.effects, named=contrasts.named, ends=ends,
+                 call_of=call_of, at_most=at_most, release_of=rs.release_of)

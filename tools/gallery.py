@@ -69,7 +69,7 @@ def pictures() -> dict[str, tuple[str, str, tuple[str, ...]]]:
 
 def gallery(results: rs.Results) -> str:
     """A table for each source: the picture, what the kernel teaches, its counts and its time."""
-    from text.in_words import in_words, judged
+    from claims import in_words, judged
 
     said, verdicts, counts, times = in_words(), judged(results), counts_by_variant(), times_by_variant(results)
     parts = []
@@ -176,7 +176,7 @@ def draw(reductio: str, variant: str, options: tuple[str, ...]) -> str:
 
 
 def microseconds(seconds: float) -> str:
-    """As in tools/summary.py."""
+    """Three digits: 8.40, 10.0, 255, 1,225."""
     us = seconds * 1e6
     return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
 

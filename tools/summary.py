@@ -11,6 +11,7 @@ import hashlib
 import re
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,9 +29,10 @@ import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
 import gallery  # noqa: E402
 import query  # noqa: E402
+from gallery import microseconds  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
-from text.tuned import demand  # noqa: E402
+from text.tuned import demand, power  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # a picture says inside which files it was drawn from
@@ -43,16 +45,6 @@ def markdown(head: list[str], rows: list[list[str]], align: str) -> str:
     """A table; of each column l or r."""
     rule = ["---" if a == "l" else "--:" for a in align[:len(head)]]
     return "\n".join(f"| {' | '.join(fields)} |" for fields in (head, rule, *rows))
-
-
-def microseconds(seconds: float) -> str:
-    """Three digits: 8.40, 10.0, 255, 1,225."""
-    us = seconds * 1e6
-    return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
-
-
-def power(n: int) -> str:
-    return f"2^{int(n).bit_length() - 1}"
 
 
 def with_interval(value: float, low: float, high: float) -> str:
@@ -94,46 +86,28 @@ def places(results: rs.Results, stem: str) -> str:
 
 
 def comparison(results: rs.Results) -> str:
-    """Of each document, ours and the other libraries the call that is fastest at the largest size: timed on the device,
-    or end to end where none of the group ends there. Then CUB's sum, and only reading."""
-    table = results.comparison
-    table = table[(table["element_type"] == TYPE) & (table["status"] == "ok") & (table["device"] == "cuda") &
-                  ~table["page_locked"] & (table["by_default"] | table["is_base"] | (table["kind"] != "library"))]
-    peak = results.machine.peak_bytes_per_s
-    largest = table[table["n"] == SIZES[-1]]
+    """Of each document, ours and the other libraries the call that is fastest at the largest size, as in the figure. Then
+    CUB's sum, and only reading."""
+    large, peak = SIZES[-1], results.machine.peak_bytes_per_s
+    lines = [(s, base) for _, s, base in figures.speedup.fastest_of_each(results, TYPE, large) if s.kind != "yours"]
+    cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
+    reading = sr.harness_calls(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="device")
 
-    def cub(call: pd.Series) -> pd.Series:
-        same = largest[(largest["operation"] == call["operation"]) & (largest["timing_mode"] == call["timing_mode"])]
-        return same[same["is_base"] & (same["speedup"] == 1)].iloc[0]
-
-    def row(name: str, what: list[str], times: list[float], base: pd.Series, speedup: str) -> list[str]:
-        rate = base["bytes"] / times[-1]  # of so many bytes, whoever reads them
+    def row(name: str, what: list[str], times: list[float], base: sr.Series, speedup: str) -> list[str]:
+        at = base.at(large)
+        rate = at["bytes"] / times[-1]  # of so many bytes, whoever reads them
         return [name, *what, *map(microseconds, times), f"{rate / 1e12:.2f}", f"{100 * rate / peak:.0f} %",
-                microseconds(base["time_median_s"]), speedup]
+                microseconds(at["time"]), speedup]
 
-    calls = []
-    for group in sr.groups(largest, "document", "ours", "library"):
-        rows = largest[(largest["group"] == group) & ~largest["is_base"]]
-        rows = rows[rows["operation"] == ("sum" if "sum" in set(rows["operation"]) else "sum_of_squares")]
-        rows = rows[rows["timing_mode"] == ("device" if "device" in set(rows["timing_mode"]) else "end_to_end")]
-        if len(rows):
-            calls.append(rs.fastest(rows))
-    sums = largest[(largest["operation"] == "sum") & (largest["timing_mode"] == "device")]
-    calls.append(base := cub(sums.iloc[0]))
     rows = []
-    for call in calls:
-        same = table[(table[["variant", "settings", "operation", "timing_mode"]]
-                      == call[["variant", "settings", "operation", "timing_mode"]]).all(axis=1)].set_index("n")
-        name = f"`{call['variant']}`" + (f" [{call['words']}]" if call["words"] else "")
-        timed = sr.MODE_LABELS[call["timing_mode"]].removesuffix(" time")
-        speedup = "1" if call is base else with_interval(*call[["speedup", "speedup_ci_low", "speedup_ci_high"]])
-        rows.append(row(name, [sr.OPERATION_LABELS[call["operation"]], timed],
-                        [same["time_median_s"][n] for n in SIZES], cub(call), speedup))
-    of_base = table[(table["variant"] == base["variant"]) & (table["settings"] == base["settings"]) &
-                    (table["timing_mode"] == "device")].set_index("n")
+    for s, base in (*lines, (cub, cub)):
+        speedup = "1" if s is cub else with_interval(*s.at(large)[["speedup", "speedup_low", "speedup_high"]])
+        what = [sr.OPERATION_LABELS[s.operation], sr.MODE_LABELS[s.mode].removesuffix(" time")]
+        rows.append(row(f"`{s.variant}`" + (f" [{s.words}]" if s.words else ""), what, [s.at(n)["time"] for n in SIZES], base,
+                        speedup))
     floor = microseconds(results.in_means("launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
-                    [of_base["read_time_s"][n] for n in SIZES], base, f"{1 / base['share_of_read_ceiling']:.2f}"))
+                    [reading.set_index("n")["read"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
     head = ["", "operation", "timed", "2^20", "2^24", "2^28", "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
     return markdown(head, rows, "lllrrrrrrr")
 
@@ -141,7 +115,7 @@ def comparison(results: rs.Results) -> str:
 def claims(results: rs.Results) -> str:
     """Each claim with the document's own figure, what was measured at the document's own size, the verdict there and at
     2^28, and what a person says of them."""
-    from text.in_words import in_words, judged
+    from claims import in_words, judged
 
     said, rows = in_words(), []
     for claim, (first, tests, verdict) in judged(results).items():
@@ -178,7 +152,7 @@ def tuned(results: rs.Results) -> str:
 
 def trust(results: rs.Results) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
-    folders = [results, *map(rs.Results, rs.beside(results.folder))]
+    folders = [results, *results.beside]
     columns = [(f.machine.gpu, checks(f)) for f in folders if f.table("nvbench-agreement") is not None]
     names = list(dict.fromkeys(name for _, checked in columns for name in checked))
     return markdown(["", *(gpu for gpu, _ in columns)], [[name, *(checked.get(name, "") for _, checked in columns)] for name in names], "l" * 9)
@@ -244,17 +218,12 @@ LIKE_OTHERS = {"cub@ run_to_run", "cub@ not_guaranteed", "multiblock/last-block-
 
 
 def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
-    """Error against time of sums of f32."""
+    """Error against time of sums of one type."""
     points = frontier.points_of(results.experiment("frontier"))
     small, large = sorted(points["n"].unique())
     times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random")}
     calls = {call: names[0] for call, names in frontier.CALLS.items() if call not in LIKE_OTHERS}
     return errors(points[points["element_type"] == kind], [kind], calls, times, "time_median_s", microseconds)
-
-
-def errors_of_doubles(results: rs.Results) -> str:
-    """The same of f64."""
-    return errors_of_floats(results, "f64")
 
 
 def errors_from_python(results: rs.Results) -> str:
@@ -338,7 +307,7 @@ def shapes_to_call(results: rs.Results) -> str:
 
 
 def length(n: int) -> str:
-    return power(n) if n > 1000 and n & (n - 1) == 0 else f"{n:,}"
+    return power(n) if n > 1000 else f"{n:,}"
 
 
 # Page, the table's name, and what makes it.
@@ -352,7 +321,7 @@ TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unro
           ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/exact.md", "data", data_of_exact),
-          ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", errors_of_doubles),
+          ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", partial(errors_of_floats, kind="f64")),
           ("docs/rows.md", "shapes", shapes_to_call),
           ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
           ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu),

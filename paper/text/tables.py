@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 import series as sr
+from figures.speedup import fastest_of_each
 from report import results as rs
 from text import claims, latex, tuned
 from text.latex import MISSING
@@ -157,27 +158,21 @@ def catalog_rows(results: rs.Results) -> list[str]:
     return lines
 
 
-def fastest_over_cub(results: rs.Results, group: str) -> tuple[str, dict[int, sr.Series]]:
-    """A document's fastest kernel at each size, by device time; end to end where all its kernels finish on the host."""
-    for mode in ("device", "end_to_end"):
-        group_series = sr.of_group(results, group, TYPE, mode)
-        best = {n: quickest for n in SIZES if (quickest := sr.fastest(group_series, n))}
-        if best:
-            return mode, best
-    return "", {}
-
-
 def machines_rows(results: rs.Results) -> list[str]:
-    """Each document's fastest kernel and its speedup over CUB, on this GPU and on those whose results lie beside."""
+    """Each document's fastest kernel at each size, as in the figure, and its speedup over CUB, on this GPU and on those
+    whose results lie beside; end to end where all its kernels finish on the host."""
+    machines = (results, *results.beside) if results.comparison is not None and results.beside else ()
+    fastest = {r: {n: {group: s for group, s, _ in fastest_of_each(r, TYPE, n)} for n in SIZES} for r in machines}
     lines = []
-    for group in rs.DOCUMENTS if results.comparison is not None and results.beside else ():
+    for group in rs.DOCUMENTS if machines else ():
         lines += [SPACE] if lines else []
-        for r in (results, *results.beside):
-            mode, best = fastest_over_cub(r, group)
+        for r, of_each in fastest.items():
+            best = {n: of_groups[group] for n, of_groups in of_each.items() if group in of_groups}
+            mode = MODE_WORDS[next(iter(best.values())).mode] if best else MISSING
             speedups = [latex.digits(best[n].at(n)["speedup"]) if n in best else MISSING for n in SIZES]
             kernel = name_of(sr.short_name(best[LARGE].variant), best[LARGE].words) if LARGE in best else MISSING
-            lines.append(latex.row("" if r is not results else group, latex.escape(r.machine.gpu),
-                                   MODE_WORDS.get(mode, MISSING), *speedups, kernel))
+            name = group if r is results else ""
+            lines.append(latex.row(name, latex.escape(r.machine.gpu), mode, *speedups, kernel))
     return lines
 
 

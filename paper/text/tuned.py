@@ -35,8 +35,9 @@ def lines(results: Results) -> list[list[str]]:
         return []
     asked = rows[rows["demanded"].notna()]
     verdict = verdicts(asked)
-    return [["; ".join(filter(None, group["what"])), *("; ".join(demands) for demands in zip(*map(demand, group.to_dict("records")))),
-             verdict[goal]] for goal, group in asked.groupby("goal", sort=False)]
+    return [["; ".join(filter(None, group["what"])),
+             *("; ".join(said) for said in zip(*map(demand, group.to_dict("records")))), verdict[goal]]
+            for goal, group in asked.groupby("goal", sort=False)]
 
 
 def demand(row: dict) -> tuple[str, str]:
@@ -50,13 +51,14 @@ def demand(row: dict) -> tuple[str, str]:
     said = "not measured" if pd.isna(row["measured"]) else measured.format(shown(row["measured"]), n=row["points"])
     if row["at"]:
         ends = ", ".join(re.sub(" (%|us)", "", shown(row[end])) for end in ("low", "high"))
-        said += f" [{ends}] ({row['at'].replace('_', ' ')}, {power(int(row['at_n']))})"
+        said += f" [{ends}] ({row['at'].replace('_', ' ')}, {power(row['at_n'])})"
     asked = re.sub(r"\.?0+(?= |$)", "", shown(row["demanded"])) if row["demanded"] else "none"
     return demanded.format(asked), said
 
 
-def power(n: int) -> str:
+def power(n) -> str:
     """2^12, or the number."""
+    n = int(n)
     return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{n:,}"
 
 

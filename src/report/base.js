@@ -47,17 +47,14 @@ const grouped = (/** @type {number} */ v, digits = 0) =>
 /** Microseconds, three digits: 8.40, 10.0, 255, 1,225. */
 const micro = (/** @type {number} */ us) => grouped(us, us >= 99.95 ? 0 : us >= 9.995 ? 1 : 2);
 const digitsOfRatio = (/** @type {number} */ v) => (v < 2 ? 3 : v < 10 ? 2 : v < 1000 ? 1 : 0);
+const ends = (/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ digits) =>
+  (isFinite(low) && isFinite(high) ? ` [${grouped(low, digits)}, ${grouped(high, digits)}]` : "");
 /** "0.572 [0.570, 0.574]" */
-function interval(
-  /** @type {number} */ v, /** @type {number} */ low, /** @type {number} */ high, digits = digitsOfRatio(v)) {
-  return grouped(v, digits) +
-    (isFinite(low) && isFinite(high) ? ` [${grouped(low, digits)}, ${grouped(high, digits)}]` : "");
-}
-function microInterval(/** @type {number} */ v, /** @type {number} */ low, /** @type {number} */ high) {
-  const us = v * 1e6, digits = us >= 99.95 ? 1 : 2;
-  return micro(us) +
-    (isFinite(low) && isFinite(high) ? ` [${grouped(low * 1e6, digits)}, ${grouped(high * 1e6, digits)}]` : "") + " us";
-}
+const interval = (
+  /** @type {number} */ v, /** @type {number} */ low, /** @type {number} */ high, digits = digitsOfRatio(v)) =>
+  grouped(v, digits) + ends(low, high, digits);
+const microInterval = (/** @type {number} */ s, low = NaN, high = NaN) =>
+  `${micro(s * 1e6)}${ends(low * 1e6, high * 1e6, s >= 99.95e-6 ? 1 : 2)} us`;
 /** "2^28", "1,000,000" */
 function size(/** @type {number} */ n) {
   const power = Math.log2(n);
@@ -65,6 +62,7 @@ function size(/** @type {number} */ n) {
 }
 const counted = (/** @type {number} */ k, /** @type {string} */ what) => `${grouped(k)} ${what}${k === 1 ? "" : "s"}`;
 
+const tellTime = (/** @type {Point} */ p) => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6);
 /** What the chart can show of a row. */
 const VALUES = /** @type {Record<string, {label: string, unit: string, log: boolean, tell: (p: Point) => string}>} */ ({
   speedup:
@@ -75,13 +73,8 @@ const VALUES = /** @type {Record<string, {label: string, unit: string, log: bool
     log: true,
     tell: p => `${interval(p.y, p.low, p.high, p.y >= 100 ? 0 : 2)} GB/s`
   },
-  time: {label: "time", unit: "time (us)", log: true, tell: p => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6)},
-  part: {
-    label: "device part of the time",
-    unit: "device part (us)",
-    log: true,
-    tell: p => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6)
-  },
+  time: {label: "time", unit: "time (us)", log: true, tell: tellTime},
+  part: {label: "device part of the time", unit: "device part (us)", log: true, tell: tellTime},
   share: {
     label: "share of the read ceiling",
     unit: "share of the read ceiling (%)",
@@ -126,8 +119,14 @@ const tableOf = (/** @type {string} */ caption, /** @type {any[]} */ head, /** @
                                },
                                  c))))));
 const definitions = (/** @type {any[][]} */ pairs) =>
-  make("dl", {}, ...pairs.filter(([, v]) => v !== "" && v !== undefined && v !== null).flatMap(([k,
-    v]) => [make("dt", {}, k), make("dd", {}, v)]));
+  make("dl", {}, ...pairs.filter(([, v]) => v || v === 0).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+
+const button = (/** @type {string?} */ id, /** @type {any} */ content, /** @type {(event: any) => void} */ onclick,
+  /** @type {Record<string, any>} */ more = {}) => make("button", {type: "button", id, onclick, ...more}, content);
+/** What can be chosen: each of these sizes. */
+const sizesToChoose = (/** @type {number[]} */ sizes) =>
+  sizes.map(n => /** @type {[string, string]} */ ([String(n), size(n)]));
+const scrolled = (/** @type {any} */ table) => make("div", {class: "scroll"}, table);
 
 function choose(/** @type {string} */ name, /** @type {string} */ label, /** @type {[string, string][]} */ options,
   /** @type {string} */ chosen, /** @type {(word: string) => void} */ change, wide = false) {

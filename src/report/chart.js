@@ -159,16 +159,19 @@ function legible(/** @type {string} */ color) {
   return shade.formatHex();
 }
 
+/** A variant's mark in a picture. */
+const addMark = (/** @type {any} */ svg, /** @type {Look} */ look, /** @type {number} */ x, /** @type {number} */ y) =>
+  svg.append("path")
+    .attr("d", d3.symbol(symbolOf(look), 40)())
+    .attr("transform", `translate(${x},${y})`)
+    .attr("stroke", look.color)
+    .attr("fill", look.hollow ? ink().paper : look.color);
+
 /** A variant's name beside the chart, with its mark where no line leads there. */
 function label(/** @type {any} */ drawn, /** @type {number} */ x, /** @type {number} */ y, /** @type {Point} */ p,
   /** @type {Look} */ look, mark = true) {
   const svg = d3.select(drawn);
-  if (mark)
-    svg.append("path")
-      .attr("d", d3.symbol(symbolOf(look), 40)())
-      .attr("transform", `translate(${x - 8},${y})`)
-      .attr("stroke", look.color)
-      .attr("fill", look.hollow ? ink().paper : look.color);
+  if (mark) addMark(svg, look, x - 8, y);
   svg.append("text")
     .attr("x", x)
     .attr("y", y)
@@ -192,22 +195,20 @@ const symbolOf = (/** @type {Look} */ look) => /** @type {any} */ ({
 /** Lines against n, or of one size a line of dots, the fastest first. */
 function draw(/** @type {number} */ width, /** @type {number} */ height, /** @type {boolean} */ labelled) {
   const colors = ink(), {read, floor} = bounds(), log = isLog();
-  const look = new Map(points.map(p => [p.series, p.series]));
-  for (const s of look.keys()) look.set(s, /** @type {any} */ (lookOf(s)));
-  const lookOfPoint = (/** @type {Point} */ p) => /** @type {Look} */ (/** @type {any} */ (look.get(p.series)));
+  const lines = [...new Set(points.map(p => p.series))], look = new Map(lines.map(s => [s, lookOf(s)]));
+  const lookOfPoint = (/** @type {Point} */ p) => /** @type {Look} */ (look.get(p.series));
   const others = shownFolders().filter(f => f.name !== state.compare);
   const unit = state.compare ? `speedup ${others.length === 1 ? `of ${others[0].name} ` : ""}over ${state.compare}` :
     state.value === "speedup" ? `speedup over ${baseName()}, t(base) / t` :
                                 VALUES[state.value].unit;
   const sizes = [...new Set(points.map(p => p.n))], shadeUp = state.value !== "time";
-  const dots = (/** @type {any} */ x, /** @type {any} */ y) => Plot.dot(points, {
+  const dots = (/** @type {any} */ x, /** @type {any} */ y, more = {r: 3.2, strokeWidth: 1.2}) => Plot.dot(points, {
     x,
     y,
     stroke: p => lookOfPoint(p).color,
     fill: p => (lookOfPoint(p).hollow ? colors.paper : lookOfPoint(p).color),
     symbol: p => lookOfPoint(p).symbol,
-    r: 3.2,
-    strokeWidth: 1.2
+    ...more
   });
   const spans = points.filter(p => isFinite(p.low) && isFinite(p.high) && p.low > 0);
   if (state.value === "error" && !state.compare) {
@@ -257,14 +258,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       marks: [
         ...(state.value === "speedup" || state.compare ? [Plot.ruleX([1], {stroke: colors.text})] : []),
         Plot.ruleY(spans, {y: name, x1: "low", x2: "high", stroke: p => lookOfPoint(p).color, strokeWidth: 2}),
-        Plot.dot(points, {
-          x: "y",
-          y: name,
-          r: 3.6,
-          stroke: p => lookOfPoint(p).color,
-          fill: p => (lookOfPoint(p).hollow ? colors.paper : lookOfPoint(p).color),
-          symbol: p => lookOfPoint(p).symbol
-        })
+        dots("y", name, {r: 3.6, strokeWidth: 1.5})
       ]
     });
     return Object.assign(drawn,
@@ -310,7 +304,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       strokeWidth: 2.5,
       strokeOpacity: 0.5
     }),
-    ...[...look.keys()].map(s => Plot.line(points.filter(p => p.series === s), {
+    ...lines.map(s => Plot.line(points.filter(p => p.series === s), {
       x: "n",
       y: "y",
       stroke: lookOf(s).color,
@@ -397,56 +391,43 @@ function captionOf() {
       .join(", ")}`;
 }
 
+/** What the chart shows of a point, in words. */
+const tell = (/** @type {Point} */ p) =>
+  (state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p));
+
 /** What is known of a point, for the card and below the chart. @returns {any[][]} */
 function facts(/** @type {Point} */ p) {
-  const s = p.series, v = (/** @type {string} */ name) => numberOf(s, name, p.row),
-        w = (/** @type {string} */ name) => wordOf(s, name, p.row);
+  const s = p.series, v = (/** @type {string} */ name) => numberOf(s, name, p.row), rate = v("bandwidth_bytes_per_s");
   const shown = state.compare ? `speedup over ${state.compare}` :
     state.value === "speedup" ? `speedup over ${baseName()}` :
                                 VALUES[state.value].label;
+  const beside = (/** @type {string} */ value) => state.value !== value || state.compare;
+  const rejected = v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : "";
   return [
-    ["n", size(p.n)], [shown, state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p)],
+    ["n", size(p.n)], [shown, tell(p)],
     [
-      "time",
-      state.value === "time" && !state.compare || !isFinite(v("time_median_s")) ?
-        "" :
+      "time", beside("time") && isFinite(v("time_median_s")) &&
         microInterval(v("time_median_s"), v("time_ci_low_s"), v("time_ci_high_s"))
     ],
-    [
-      "throughput",
-      isFinite(v("bandwidth_bytes_per_s")) && (state.value !== "rate" || state.compare) ?
-        `${grouped(v("bandwidth_bytes_per_s") / 1e9, 1)} GB/s` :
-        ""
-    ],
-    [
-      "samples",
-      `${grouped(v("n_samples"))}${
-        v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : ""}`
-    ],
-    ["settings", w("settings").replaceAll(";", "; ")]
+    ["throughput", beside("rate") && isFinite(rate) && `${grouped(rate / 1e9, 1)} GB/s`],
+    ["samples", grouped(v("n_samples")) + rejected],
+    ["settings", wordOf(s, "settings", p.row).replaceAll(";", "; ")]
   ];
 }
 
 function describe(/** @type {Point} */ p) {
-  const c = /** @type {Record<string, string>} */ (catalogue(p.folder, p.series.variant)), grid = p.series;
+  const c = /** @type {Record<string, string>} */ (catalogue(p.folder, p.series.variant)), s = p.series;
+  const v = (/** @type {string} */ name) => numberOf(s, name, p.row);
   return definitions([
-    ["variant", nameOf(p.series)], ...facts(p),
+    ["variant", nameOf(s)], ...facts(p),
     [
-      "launch",
-      isFinite(numberOf(grid, "grid_blocks", p.row)) ? `${grouped(numberOf(grid, "grid_blocks", p.row))} blocks of ${
-                                                         grouped(numberOf(grid, "block_threads", p.row))} threads` :
-                                                       ""
+      "launch", isFinite(v("grid_blocks")) &&
+        `${grouped(v("grid_blocks"))} blocks of ${grouped(v("block_threads"))} threads`
     ],
-    ["fastest sample", microInterval(numberOf(grid, "time_min_s", p.row), NaN, NaN)],
-    ["95th percentile", microInterval(numberOf(grid, "time_p95_s", p.row), NaN, NaN)], ["title", c.title ?? ""],
-    ["source", c.cites ?? ""],
-    [
-      "strategy",
-      [c.thread && `thread: ${c.thread}`, c.block && `block: ${c.block}`, c.grid && `grid: ${c.grid}`]
-        .filter(Boolean)
-        .join("; ")
-    ],
-    ["code", sourceOf(p.series.variant)], ["run", wordOf(p.series, "run_id", p.row)]
+    ["fastest sample", microInterval(v("time_min_s"))], ["95th percentile", microInterval(v("time_p95_s"))],
+    ["title", c.title], ["source", c.cites],
+    ["strategy", ["thread", "block", "grid"].filter(level => c[level]).map(level => `${level}: ${c[level]}`).join("; ")],
+    ["code", sourceOf(s.variant)], ["run", wordOf(s, "run_id", p.row)]
   ]);
 }
 
@@ -535,21 +516,18 @@ function showSamples() {
     means ?
       `The page holds the mean of each of ${counted(contexts.length, "context")}; --samples all holds every sample.` :
       `${counted(samples.length, "sample")} of ${counted(contexts.length, "context")}.`));
-  const us = samples.map((s, order) => ({...s, order, us: s.time * 1e6})),
+  const us = samples.map(s => ({...s, us: s.time * 1e6})),
         width = Math.min(460, Math.max(260, $("shown").clientWidth));
   /** @type {any[]} */ const steps = [];
   for (const [context, sorted] of means ? [[0, us]] : d3.group(us, s => s.context))
     d3.sort(sorted, s => s.us).forEach((s, i) => steps.push({context, us: s.us, share: (i + 1) / sorted.length}));
-  const panel = (/** @type {string} */ title, /** @type {any} */ drawn) =>
-    make("figure", {"aria-label": title}, make("figcaption", {class: "hint"}, title), drawn);
+  const panel = (/** @type {string} */ title, /** @type {any} */ given) =>
+    make("figure", {"aria-label": title}, make("figcaption", {class: "hint"}, title),
+      plotOf({width, height: 240, marginLeft: 56, marginBottom: 40, ...given}));
   const charts = make("div", {class: "charts"},
     panel(
-      means ? "Cumulative share of the contexts' means" : "Cumulative share of the samples, a line for each context",
-      plotOf({
-        width,
-        height: 240,
+      means ? "Cumulative share of the contexts' means" : "Cumulative share of the samples, a line for each context", {
         marginLeft: 46,
-        marginBottom: 40,
         x: {label: "time (us)", nice: true, ...centred},
         y: {label: "share", domain: [0, 1], grid: true},
         marks: [Plot.line(steps, {
@@ -559,37 +537,27 @@ function showSamples() {
           curve: "step-after",
           stroke: s => (means ? colors.text : hue(s.context))
         })]
-      })),
+      }),
     panel(means ? "The contexts in the order in which they were opened" :
-                  "In the order in which they were taken, a colour for each context",
-      plotOf({
-        width,
-        height: 240,
-        marginLeft: 56,
-        marginBottom: 40,
+                  "In the order in which they were taken, a colour for each context", {
         x: {label: means ? "context" : "round", ...centred},
         y: {label: "time (us)", grid: true, nice: true},
         marks: [Plot.dot(us, {x: means ? "context" : "round", y: "us", r: 2.5, stroke: s => hue(s.context)})]
-      })));
+      }));
   const base = baseOf(p), paired = base === null ? [] : pairs(p.folder, base, p.row);
   if (paired.length > 1 && base !== p.row) {
     const v = (/** @type {string} */ name) => (state.base === RECORDED ? numberOf(p.series, name, p.row) : NaN),
           [y, low, high] = [v("speedup"), v("speedup_ci_low"), v("speedup_ci_high")];
     charts.append(panel(`Paired ratio to ${p.folder.rows?.word("variant", /** @type {number} */ (base))} by context${
-                          isFinite(y) ? `: ${interval(y, low, high)}` : ""}`,
-      plotOf({
-        width,
-        height: 240,
-        marginLeft: 56,
-        marginBottom: 40,
-        x: {label: "context", ...centred},
-        y: {label: "t(base) / t", grid: true, nice: true},
-        marks: [
-          Plot.ruleY([y].filter(isFinite), {stroke: colors.text}),
-          Plot.ruleY([low, high].filter(isFinite), {stroke: colors.edge, strokeDasharray: "4 3"}),
-          Plot.dot(paired, {x: "context", y: "ratio", r: 3, stroke: q => hue(q.context)})
-        ]
-      })));
+                          isFinite(y) ? `: ${interval(y, low, high)}` : ""}`, {
+      x: {label: "context", ...centred},
+      y: {label: "t(base) / t", grid: true, nice: true},
+      marks: [
+        Plot.ruleY([y].filter(isFinite), {stroke: colors.text}),
+        Plot.ruleY([low, high].filter(isFinite), {stroke: colors.edge, strokeDasharray: "4 3"}),
+        Plot.dot(paired, {x: "context", y: "ratio", r: 3, stroke: q => hue(q.context)})
+      ]
+    }));
   }
   place.append(charts);
 }
@@ -619,10 +587,8 @@ function save(/** @type {Blob} */ blob, /** @type {string} */ name) {
 function csvText() {
   const names = [...new Set(points.flatMap(p => Object.keys(p.folder.rows?.columns ?? {})))].filter(
     n => !["kind", "group", "words", "is_base"].includes(n));
-  const quoted = (/** @type {string} */ text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const lines =
-    [["folder", ...names], ...points.map(p => [p.folder.name, ...names.map(name => wordOf(p.series, name, p.row))])];
-  return lines.map(line => line.map(quoted).join(",")).join("\n") + "\n";
+  const lines = points.map(p => [p.folder.name, ...names.map(name => wordOf(p.series, name, p.row))]);
+  return d3.csvFormatRows([["folder", ...names], ...lines]) + "\n";
 }
 
 /** comparison-sum-f32-device-cold_dirty-speedup-nvidia-h200 */
@@ -750,7 +716,7 @@ function showChoices() {
       state.scale = word;
     })));
   if (state.value === "error" && !state.compare)
-    place.append(choose("size", "n", sizesHere().map(n => [String(n), size(n)]), state.size, word => again(() => {
+    place.append(choose("size", "n", sizesToChoose(sizesHere()), state.size, word => again(() => {
       state.size = word;
     })));
   if (state.value === "speedup" && !state.compare) {
@@ -781,11 +747,7 @@ function swatch(/** @type {Look} */ look) {
     .attr("stroke", look.color)
     .attr("stroke-width", 1.6)
     .attr("stroke-dasharray", look.dash || null);
-  svg.append("path")
-    .attr("d", d3.symbol(symbolOf(look), 40)())
-    .attr("transform", "translate(13,6)")
-    .attr("stroke", look.color)
-    .attr("fill", look.hollow ? ink().paper : look.color);
+  addMark(svg, look, 13, 6);
   return svg.node();
 }
 
@@ -803,17 +765,12 @@ function showVariants() {
       place.append(make(
         "h3", {}, `${group = s.group}${s.kind === "document" || !s.folder.catalog ? "" : ` (${s.kind})`}`));
     const on = chosen.includes(s.key);
-    place.append(make("button", {
-      type: "button",
-      "aria-pressed": String(on),
-      "data-key": s.key,
-      title: c.title ?? "",
-      onclick: e => {
-        state.series = e.shiftKey ? [s.key] : on ? chosen.filter(k => k !== s.key) : [...chosen, s.key];
-        showChart();
-      }
-    },
-      on ? swatch(lookOf(s)) : make("span", {}), s.label));
+    const shown = button(null, on ? swatch(lookOf(s)) : make("span"), e => {
+      state.series = e.shiftKey ? [s.key] : on ? chosen.filter(k => k !== s.key) : [...chosen, s.key];
+      showChart();
+    }, {"aria-pressed": String(on), "data-key": s.key, title: c.title ?? ""});
+    shown.append(s.label);
+    place.append(shown);
   }
   if (!place.children.length)
     place.append(make("p", {class: "hint"}, series.length ? "No variant matches." : "No variant has times here."));
@@ -845,7 +802,7 @@ function showRanked() {
   const shown = state.compare ? `speedup over ${state.compare}` : VALUES[state.value].label;
   const columns = /** @type {[string, (p: Point) => any, (p: Point) => string][]} */ ([
     ["variant", p => nameOf(p.series), p => nameOf(p.series)],
-    [shown, p => p.y, p => (state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p))],
+    [shown, p => p.y, tell],
     [
       "time, in us", v("time_median_s"),
       p => (isFinite(v("time_median_s")(p)) ? micro(v("time_median_s")(p) * 1e6) : "")
@@ -860,29 +817,21 @@ function showRanked() {
   const best =
     by === columns[0] || by[0].startsWith("time") || (by === columns[1] && small) ? d3.ascending : d3.descending;
   const rows = points.filter(p => p.n === ranked.n).sort((a, b) => (ranked.turned ? -1 : 1) * best(by[1](a), by[1](b)));
-  const head = columns.map(([name]) => make("button", {
-    type: "button",
-    "aria-pressed": String(name === by[0]),
-    onclick: () => {
-      ranked.turned = name === by[0] && !ranked.turned;
-      ranked.by = name;
-      showRanked();
-      /** @type {any} */ ([...place.querySelectorAll("th button")].find(b => b.firstChild?.textContent === name))
-        ?.focus();
-    }
-  },
-                             name));
+  const head = columns.map(([name]) => button(null, name, () => {
+    ranked.turned = name === by[0] && !ranked.turned;
+    ranked.by = name;
+    showRanked();
+    /** @type {any} */ ([...place.querySelectorAll("th button")].find(b => b.firstChild?.textContent === name))?.focus();
+  }, {"aria-pressed": String(name === by[0])}));
   const table = tableOf(`At n = ${size(ranked.n)}`, ["rank", ...head],
     rows.map((p, i) => [String(i + 1), ...columns.map(([, , tell]) => tell(p))]));
   table.querySelectorAll("th")[1 + columns.indexOf(by)].setAttribute(
     "aria-sort", (best === d3.ascending) !== ranked.turned ? "ascending" : "descending");
-  place.replaceChildren(choose("ranked-n", "at this n",
-                          sizes.map(n => /** @type {[string, string]} */ ([String(n), size(n)])), String(ranked.n),
-                          word => {
-                            ranked.n = Number(word);
-                            showRanked();
-                            $("choice-ranked-n").focus();
-                          }),
+  place.replaceChildren(choose("ranked-n", "at this n", sizesToChoose(sizes), String(ranked.n), word => {
+    ranked.n = Number(word);
+    showRanked();
+    $("choice-ranked-n").focus();
+  }),
     table);
 }
 const MOST_NAMES = 24;  // beside lines
@@ -908,7 +857,7 @@ function showTable() {
   place.replaceChildren(
     tableOf(captionOf(), ["n", ...lines.map(([s]) => nameOf(s))], sizes.map(n => [size(n), ...lines.map(([, drawn]) => {
       const p = drawn.find(q => q.n === n);
-      return p ? (state.compare ? interval(p.y, p.low, p.high) : VALUES[state.value].tell(p)) : "";
+      return p ? tell(p) : "";
     })])));
 }
 

@@ -76,12 +76,10 @@ async function load() {
 
 /** The line of the catalogue, by variant. */
 function catalogue(/** @type {Folder} */ folder, /** @type {string} */ variant) {
-  const table = folder.catalog;
-  if (!table) return {};
-  for (let i = 0; i < table.length; ++i)
-    if (table.word("variant", i) === variant)
-      return Object.fromEntries(Object.keys(table.columns).map(name => [name, table.word(name, i)]));
-  return {};
+  const table = folder.catalog, i = d3.range(table?.length).find(k => table?.word("variant", k) === variant);
+  return table && i !== undefined ?
+    Object.fromEntries(Object.keys(table.columns).map(name => [name, table.word(name, i)])) :
+    {};
 }
 
 // ---------------------------------------------------------------------------------------------------- samples
@@ -245,15 +243,9 @@ function selectSeries() {
     }
   }
   const kinds = ["yours", "document", "ours", "library", "cpu"];
-  const place =
-    (/** @type {Series} */ s) => [kinds.indexOf(s.kind), header.documents.indexOf(s.group), s.group, s.label];
-  series = [...byId.values()].sort((a, b) => {
-    const x = place(a), y = place(b);
-    for (let i = 0; i < x.length; ++i)
-      if (x[i] !== y[i]) return x[i] < y[i] ? -1 : 1;
-    return a.folder.index - b.folder.index;
-  });
-  for (const s of series) s.rows.sort((a, b) => numberOf(s, "n", a) - numberOf(s, "n", b));
+  series = d3.sort(byId.values(), s => kinds.indexOf(s.kind), s => header.documents.indexOf(s.group), s => s.group,
+    s => s.label, s => s.folder.index);
+  for (const s of series) s.rows = d3.sort(s.rows, row => numberOf(s, "n", row));
 }
 
 const numberOf = (/** @type {Series} */ s, /** @type {string} */ name, /** @type {number} */ row) =>
@@ -301,9 +293,10 @@ function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
   return row === undefined ? null : row;
 }
 
+const withoutInterval = (/** @type {number} */ y) => ({y, low: NaN, high: NaN});
 /** The time of a row over that of one it was not judged with: a quotient, which has no interval. */
 const quotient = (/** @type {Series} */ from, /** @type {number} */ base, /** @type {number} */ time) =>
-  ({y: numberOf(from, "time_median_s", base) / time, low: NaN, high: NaN});
+  withoutInterval(numberOf(from, "time_median_s", base) / time);
 
 /**
  * What a row shows, null where it does not have it.
@@ -318,23 +311,21 @@ function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
   }
   switch (state.value) {
     case "time":
-      return {y: time * 1e6, low: v("time_ci_low_s") * 1e6, high: v("time_ci_high_s") * 1e6};
-    case "part":
-      return {
-        y: v("device_part_median_s") * 1e6,
-        low: v("device_part_ci_low_s") * 1e6,
-        high: v("device_part_ci_high_s") * 1e6
-      };
+    case "part": {
+      const [y, low, high] = ["median", "ci_low", "ci_high"].map(
+        end => v(`${state.value === "time" ? "time" : "device_part"}_${end}_s`) * 1e6);
+      return {y, low, high};
+    }
     case "rate": {
       const b = v("bytes") / 1e9;
       return {y: b / time, low: b / v("time_ci_high_s"), high: b / v("time_ci_low_s")};
     }
     case "share":
-      return {y: v("share_of_read_ceiling") * 100, low: NaN, high: NaN};
+      return withoutInterval(v("share_of_read_ceiling") * 100);
     case "error":
-      return String(v("n")) === state.size ? {y: v("abs_error") / v("sum_of_magnitudes"), low: NaN, high: NaN} : null;
+      return String(v("n")) === state.size ? withoutInterval(v("abs_error") / v("sum_of_magnitudes")) : null;
     case "cycles":
-      return {y: v("cycles_median"), low: NaN, high: NaN};
+      return withoutInterval(v("cycles_median"));
     default: {
       if (state.base === RECORDED) return {y: v("speedup"), low: v("speedup_ci_low"), high: v("speedup_ci_high")};
       if (own(COMPUTED, state.base)) {

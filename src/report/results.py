@@ -345,11 +345,12 @@ class Results:
     def beside(self) -> list[Results]:
         """Other GPUs' comparisons, in the folders beside this one. What cannot be read there is left out, and said: it
         is no fault of this folder."""
-        results = []
-        for other in beside(self.folder) if self.comparison is not None else ():
+        results, gpu = [], self.machine.get("gpu.name")
+        for path in sorted(self.folder.resolve().parent.glob("*/machine.json")) if self.comparison is not None else ():
             try:
-                if (neighbour := Results(other)).comparison is not None:
-                    results.append(neighbour)
+                if Machine("", read_record(path)).get("gpu.name") not in (None, gpu):
+                    neighbour = Results(path.parent)
+                    results += [neighbour] if neighbour.comparison is not None else []
             except ResultsError as error:
                 print(f"  left out: {error}")
         return results
@@ -359,10 +360,3 @@ class Results:
 def opened(folder: Path, alone: bool = False) -> Results:
     """A folder that several ask of, read once."""
     return Results(folder, alone=alone)
-
-
-def beside(folder: Path) -> list[Path]:
-    """Other GPUs' results folders, in the folder that this one is in."""
-    gpu = {p.parent: Machine(p.parent.name, read_record(p)).get("gpu.name")
-           for p in folder.resolve().parent.glob("*/machine.json")}
-    return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]

@@ -28,24 +28,21 @@ function showReleases() {
   const preferred = ["newest", "cub/sum", "f32", "graph", "warm"],
         labels = ["pair", "call", "element type", "timing mode", "cache state"];
   let rows = d3.range(table.length);
+  const change = (/** @type {string} */ name) => (/** @type {string} */ word) => {
+    view[name] = word;
+    writeFragment();
+    showReleases();
+  };
   const filters = Object.entries(fields).map(([name, field], k) => {
     const words = [...new Set(rows.map(field))];
     if (!words.includes(view[name])) view[name] = words.find(w => w.startsWith(preferred[k])) ?? words[0];
     rows = rows.filter(i => field(i) === view[name]);
-    return choose(`release-${name}`, labels[k], words.map(w => [w, own(PAIRS, w) ?? labelOf(w)]), view[name], word => {
-      view[name] = word;
-      writeFragment();
-      showReleases();
-    });
+    return choose(`release-${name}`, labels[k], words.map(w => [w, own(PAIRS, w) ?? labelOf(w)]), view[name],
+      change(name));
   });
   const every = d3.sort(new Set(rows.map(i => table.number("n", i))));
   if (!every.map(String).includes(view.n)) view.n = "";
-  filters.push(choose("release-n", "n",
-    [["", "all"], ...every.map(n => /** @type {[string, string]} */ ([String(n), size(n)]))], view.n, word => {
-      view.n = word;
-      writeFragment();
-      showReleases();
-    }));
+  filters.push(choose("release-n", "n", [["", "all"], ...sizesToChoose(every)], view.n, change("n")));
   rows = rows.filter(i => !view.n || String(table.number("n", i)) === view.n);
   const decided = (/** @type {number} */ i) => ["FASTER", "SLOWER"].includes(table.word("verdict", i));
   const over = view.pair === "newest",
@@ -97,7 +94,7 @@ function showReleases() {
           [...verdicts].map(([verdict, k]) => `${k} ${verdict}`).join(", ")}.`),
     drawn,
     make("details", {}, make("summary", {}, "The numbers"),
-      make("div", {class: "scroll"},
+      scrolled(
         tableOf("Speedups between releases", ["base", "release", "n", "speedup", "verdict", "same machine code"],
           rows.map(i => [table.word("base", i), table.word("variant", i), size(table.number("n", i)),
                      interval(table.number("speedup", i), table.number("ci_low", i), table.number("ci_high", i)),
@@ -197,7 +194,7 @@ function showClaims() {
           change("differ")) :
         "",
       make("label", {}, "search", search)),
-    make("div", {class: "scroll"},
+    scrolled(
       tableOf("Claims and verdicts", ["claim", "says", "the document's figure", "demanded",
         ...(several ? judged.map(f => f.name) : ["n", "ratio", "verdict", "why"])], rows, true)));
   const again = had && document.getElementById(had);
@@ -209,36 +206,11 @@ function showClaims() {
 
 // ---------------------------------------------------------------------------------------------------- conditions
 
-/** Points without a time, those of one experiment and reason in one line. */
-function refusals(/** @type {Folder[]} */ all) {
-  const byReason = new Map();
-  for (const folder of all) {
-    const table = folder.rows;
-    if (table)
-      for (let i = 0; i < table.length; ++i) {
-        if (table.word("status", i) === "ok") continue;
-        const w = (/** @type {string} */ name) => table.word(name, i), reason = w("reason");
-        const id = [w("experiment"), w("status"), reason.replace(/[\d.,]+/g, "#")].join("|");
-        if (!byReason.has(id))
-          byReason.set(id, {
-            experiment: w("experiment"),
-            status: w("status"),
-            reason,
-            points: 0,
-            variants: new Set(),
-            types: new Set(),
-            modes: new Set(),
-            sizes: new Set()
-          });
-        const entry = byReason.get(id);
-        ++entry.points;
-        entry.variants.add(w("variant"));
-        entry.types.add(w("element_type"));
-        entry.modes.add(labelOf(w("timing_mode")));
-        entry.sizes.add(table.number("n", i));
-      }
-  }
-  return [...byReason.values()];
+/** Rows without a time, by experiment, status and reason, whatever numbers a reason holds. */
+function refusals(/** @type {Table?} */ table) {
+  const without = d3.range(table?.length).filter(i => table?.word("status", i) !== "ok");
+  return [...d3.group(without, i => ["experiment", "status", "reason"].map(name => table?.word(name, i)).join("|")
+                                      .replace(/[\d.,]+/g, "#")).values()];
 }
 
 const MACHINE = /** @type {[string, string, ((v: any) => string)?][]} */ ([
@@ -268,12 +240,9 @@ function machineField(
   const value = machineOf(folder, path);
   return value === undefined || value === null || value === "" ? "" : show ? show(value) : String(value);
 }
-const runsOf = (/** @type {Folder} */ folder) =>
-  /** @type {any[]} */ (Array.isArray(folder.machine.runs) ? folder.machine.runs : []);
-
-/** What made tables that are no experiment's. */
-const toolsOf = (/** @type {Folder} */ folder) =>
-  /** @type {any[]} */ (Array.isArray(folder.machine.tools) ? folder.machine.tools : []);
+const recordsOf = (/** @type {Folder} */ folder, /** @type {string} */ name) =>
+  /** @type {any[]} */ (Array.isArray(folder.machine[name]) ? folder.machine[name] : []);
+const runsOf = (/** @type {Folder} */ folder) => recordsOf(folder, "runs");
 
 /** Why times may mislead, a line each. */
 function warnings(/** @type {Folder} */ folder) {
@@ -351,7 +320,7 @@ function showConditions() {
       MACHINE.map(([label, path, show]) => [label, ...folders.map(f => machineField(f, path, show ?? null))]).filter(([,
         ...fields]) => new Set(fields).size > 1);
     place.append(make("h2", {}, "What differs between the folders"),
-      rows.length ? make("div", {class: "scroll"}, tableOf("Machines", ["", ...folders.map(f => f.name)], rows)) :
+      rows.length ? scrolled(tableOf("Machines", ["", ...folders.map(f => f.name)], rows)) :
                     make("p", {}, "Nothing that machine.json records."));
   }
   for (const folder of folders) {
@@ -361,7 +330,7 @@ function showConditions() {
     place.append(Object.keys(folder.machine).length ?
         definitions(MACHINE.map(([label, path, show]) => [label, machineField(folder, path, show ?? null)])) :
         make("p", {}, "There is no machine.json."));
-    const runs = runsOf(folder), recorded = [...runs, ...toolsOf(folder)];
+    const runs = runsOf(folder), recorded = [...runs, ...recordsOf(folder, "tools")];
     if (runs.length)
       place.append(make("h3", {}, "How measured"),
         make("p", {class: "hint"}, "As the runs recorded it; ",
@@ -371,29 +340,30 @@ function showConditions() {
         howMeasured(folder));
     if (recorded.length)
       place.append(make("details", {}, make("summary", {}, counted(recorded.length, "run")),
-        make("div", {class: "scroll"},
+        scrolled(
           tableOf(`Runs of ${folder.name}`,
             ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
             recorded.map(
               run => [String(run.experiment ?? run.tool ?? ""), String(run.started_utc ?? ""),
                 String(run.git_revision ?? "").slice(0, 7), String(run.machine_id ?? ""),
                 isFinite(run.timing?.device?.launch_floor_s ?? NaN) ?
-                  microInterval(run.timing.device.launch_floor_s, NaN, NaN) :
+                  microInterval(run.timing.device.launch_floor_s) :
                   "",
                 isFinite(run.gpu_state_at_end?.temperature_c ?? NaN) ? `${run.gpu_state_at_end.temperature_c} °C` : "",
                 (Array.isArray(run.arguments) ? run.arguments : []).join(" ")])))));
-    const refused = refusals([folder]), all = (/** @type {Set<string>} */ ids) => [...ids].join(", ");
-    const many = (/** @type {Set<string>} */ ids) =>
-      (ids.size < 4 ? all(ids) : make("details", {}, make("summary", {}, counted(ids.size, "variant")), all(ids)));
+    const refused = refusals(folder.rows).map(rows => {
+      const all = (/** @type {string} */ name) => [...new Set(rows.map(i => folder.rows?.word(name, i) ?? ""))];
+      const ids = all("variant"), sizes = d3.sort(new Set(rows.map(i => folder.rows?.number("n", i))));
+      const many = make("details", {}, make("summary", {}, counted(ids.length, "variant")), ids.join(", "));
+      return [...["experiment", "status", "reason"].map(name => all(name)[0]), grouped(rows.length),
+        ids.length < 4 ? ids.join(", ") : many, all("element_type").join(", "),
+        all("timing_mode").map(labelOf).join(", "),
+        sizes.length > 2 ? `${size(sizes[0])} to ${size(sizes[sizes.length - 1])}` : sizes.map(size).join(", ")];
+    });
     place.append(make("h3", {}, "Points without a time"),
       refused.length ?
-        make("div", {class: "scroll"},
-          tableOf(`Points without a time, ${folder.name}`,
-            ["experiment", "status", "reason", "points", "variants", "types", "timed", "n"],
-            refused.map(
-              r => [r.experiment, r.status, r.reason, grouped(r.points), many(r.variants), all(r.types), all(r.modes),
-                r.sizes.size > 2 ? `${size(d3.min(r.sizes))} to ${size(d3.max(r.sizes))}` :
-                                   [...r.sizes].map(size).join(", ")]))) :
+        scrolled(tableOf(`Points without a time, ${folder.name}`,
+          ["experiment", "status", "reason", "points", "variants", "types", "timed", "n"], refused)) :
         make("p", {}, "None."));
   }
 }
@@ -410,17 +380,11 @@ const VIEWS = /** @type {Record<string, {label: string, show: () => void, has: (
 function show() {
   const offered = Object.keys(VIEWS).filter(name => VIEWS[name].has());
   if (!offered.includes(state.view)) state.view = offered[0];
-  $("views").replaceChildren(...offered.map(name => make("button", {
-    type: "button",
-    id: `view-${name}`,
-    "aria-current": name === state.view ? "page" : null,
-    onclick: () => {
-      state.view = name;
-      show();
-      $(`view-${name}`).focus();
-    }
-  },
-                                            VIEWS[name].label)));
+  $("views").replaceChildren(...offered.map(name => button(`view-${name}`, VIEWS[name].label, () => {
+    state.view = name;
+    show();
+    $(`view-${name}`).focus();
+  }, {"aria-current": name === state.view ? "page" : null})));
   for (const name of Object.keys(VIEWS)) $(`${name}-view`).hidden = name !== state.view;
   VIEWS[state.view].show();
   showBanners();
@@ -439,29 +403,16 @@ $("search").addEventListener("input", showVariants);
 $("controls").addEventListener("submit", event => event.preventDefault());
 $("table").addEventListener("toggle", showTable);
 $("ranked").addEventListener("toggle", showRanked);
-$("all-none")
-  .append(.../** @type {[string, () => string[]][]} */ ([["all", keys], ["none", () => []]]).map(([name, keysOf]) => make("button", {
-    type: "button",
-    id: `variants-${name}`,
-    onclick: () => {
-      state.series = keysOf();
-      showChart();
-    }
-  },
-                                                       name)));
-$("take").append(make("button", {
-  type: "button",
-  id: "save-csv",
-  onclick: () => save(new Blob([csvText()], {type: "text/csv"}), `${fileName()}.csv`)
-},
-                   "Rows as CSV"),
-  make("button", {
-    type: "button",
-    id: "save-svg",
-    onclick: () => chart && save(new Blob([svgText()], {type: "image/svg+xml"}), `${fileName()}.svg`)
-  },
-    "Picture as SVG"),
-  make("button", {type: "button", id: "save-png", onclick: () => chart && savePng()}, "as PNG"));
+for (const [name, keysOf] of /** @type {[string, () => string[]][]} */ ([["all", keys], ["none", () => []]]))
+  $("all-none").append(button(`variants-${name}`, name, () => {
+    state.series = keysOf();
+    showChart();
+  }));
+$("take").append(
+  button("save-csv", "Rows as CSV", () => save(new Blob([csvText()], {type: "text/csv"}), `${fileName()}.csv`)),
+  button("save-svg", "Picture as SVG",
+    () => chart && save(new Blob([svgText()], {type: "image/svg+xml"}), `${fileName()}.svg`)),
+  button("save-png", "as PNG", () => chart && savePng()));
 const plot = $("plot");
 plot.addEventListener("pointermove", event => chart && focus(nearest(event), false));
 plot.addEventListener("pointerleave", () => chart && focus(null, false));

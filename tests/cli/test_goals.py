@@ -8,6 +8,7 @@ import pytest
 import synthetic
 from project import SOURCE, judge
 
+from contrasts import asked as contrast_list
 from report import tables as tb
 from text.tuned import verdicts
 
@@ -16,6 +17,7 @@ MET, MISSED, ABSENT = "met", "missed", "not measured"
 OPEN = {"elsewhere-cold", "elsewhere-graph"}
 WAYS = {"tuned/cold": ("device", "cold_dirty"), "tuned/clean": ("device", "cold_clean"), "tuned/warm": ("device", "warm"),
         "tuned/graph": ("graph", "warm"), "tuned/odd": ("device", "cold_dirty"), "tuned/odd-start": ("device", "cold_dirty")}
+NEWEST = {name.replace("tuned/", "newest/"): way for name, way in WAYS.items() if name != "tuned/odd"}
 
 
 def contrast(name: str, row: dict, value: float) -> dict:
@@ -25,15 +27,19 @@ def contrast(name: str, row: dict, value: float) -> dict:
             "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
 
 
-def contrasts(tuned: list[dict], narrow: list[dict]) -> list[dict]:
-    """As the program makes them of paper/contrasts.json."""
-    rows = [contrast("tuned/narrow", r, r["speedup"]) for r in narrow if (r["variant"], r["operation"]) == ("tuned/sum", "sum")]
+def contrasts(tuned: list[dict], narrow: list[dict], newest: dict[str, float]) -> list[dict]:
+    """As the program makes them of paper/contrasts.json; over the newest CUB 1.4, or what `newest` says."""
+    rows = []
+    for r in narrow:
+        if (r["variant"], r["operation"]) == ("tuned/sum", "sum"):
+            rows += [contrast("tuned/narrow", r, r["speedup"]), contrast("newest/narrow", r, newest.get("newest/narrow", 1.4))]
     host = [r for r in tuned if r["timing_mode"] == "end_to_end"]
     time = {(r["variant"] + r["settings"], r["element_type"], r["n"]): r["time_median_s"] for r in host}
     for r in tuned:
         key = r["element_type"], r["n"]
         if r["variant"] == "tuned/sum":
-            rows += [contrast(name, r, r["speedup"]) for name, way in WAYS.items() if (r["timing_mode"], r["cache_state"]) == way
+            rows += [contrast(name, r, newest.get(name, 1.4) if name in NEWEST else r["speedup"])
+                     for name, way in (WAYS | NEWEST).items() if (r["timing_mode"], r["cache_state"]) == way
                      and bool(int(r["offset_elements"] or 0)) == name.endswith("-start")]
         elif r["variant"] == "tuned/sum-to-host":
             rows += [contrast(name, r, time[(f"thrust/reduceallocator={allocator}", *key)] / r["time_median_s"])
@@ -41,8 +47,8 @@ def contrasts(tuned: list[dict], narrow: list[dict]) -> list[dict]:
     return rows
 
 
-def written(path, tuned, narrow):
-    return synthetic.write_folder(path, tuned=tuned, narrow=narrow, contrasts=contrasts(tuned, narrow))
+def written(path, tuned, narrow, **newest):
+    return synthetic.write_folder(path, tuned=tuned, narrow=narrow, contrasts=contrasts(tuned, narrow, newest))
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +141,29 @@ def test_a_planted_miss_is_found(tmp_path, few, what):
     assert set(found.index[found == MISSED]) == missed
 
 
+@pytest.mark.parametrize("contrast, missed", [
+    ("newest/warm", {"newest"}), ("newest/graph", {"newest", "newest-graph"}), ("newest/odd-start", {"newest-ragged"}),
+    ("newest/cold", {"newest", "newest-ragged"}), ("newest/narrow", {"newest-narrow"})])
+def test_a_planted_miss_over_the_newest_cub_is_found(tmp_path, few, contrast, missed):
+    found = by_goal(written(tmp_path / "synthetic", *few, **{contrast: 0.9}))
+    assert set(found.index[found == MISSED]) == missed
+
+
+def test_the_newest_cub_of_the_contrasts_is_the_newest_that_the_program_compiles():
+    *_, newest = (line.split()[0] for line in (SOURCE / "cmake" / "cccl_releases.txt").read_text().splitlines()
+                  if line and not line.startswith("#"))
+    over = {point[1] for name, asked in contrast_list().items() if name.startswith("newest/") for point in asked.points}
+    assert over == {f"cub@{newest}/sum", "tuned/sum:reading=auto"}
+
+
 def test_what_was_not_measured_is_no_verdict(tmp_path, few):
     lacking = [{k: v for k, v in r.items() if k != "polled_launch_floor_s"} for r in few[0]]
     folder = written(tmp_path / "synthetic", lacking, few[1])
     (folder / "contrasts.csv").unlink()
     rows, found = judged(folder), by_goal(folder)
-    assert set(found.index[found == ABSENT]) == {"sums", "ragged", "narrow", "host-thrust", "host-others", "host-empty"} | OPEN
+    over_newest = {"newest", "newest-graph", "newest-ragged", "newest-narrow"}
+    assert set(found.index[found == ABSENT]) == {"sums", "ragged", "narrow", "host-thrust", "host-others", "host-empty",
+                                                 *over_newest, *OPEN}
     assert row_of(rows, "host-empty", "over_empty_s")["points"] == 0
 
 

@@ -165,6 +165,17 @@ TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
   EXPECT_EQ(*sizes.rbegin(), std::size_t{1} << 30);
 }
 
+TEST(Experiments, TheComparisonAlsoFillsTheGpuWhereADocumentNamesItsBlocks) {
+  Selection selection;
+  selection.variants_regex = "^(squares|multiblock)/";
+  std::map<std::string, std::set<std::string>> grids;
+  for (const Point& p : find_experiment("comparison").points(selection, DeviceKind::sim))
+    if (p.settings.has("grid")) grids[p.variant->id].insert(p.settings.text("grid"));
+  EXPECT_EQ(grids.at("squares/multi-block"), (std::set<std::string>{"32", "528"}));
+  EXPECT_EQ(grids.at("squares/multi-block-tree"), (std::set<std::string>{"32", "528"}));
+  EXPECT_EQ(grids.at("multiblock/last-block"), std::set<std::string>{"auto"});
+}
+
 TEST(Experiments, SettingsWithAKnownFaultAreLeftOutUnlessTheyAreAskedFor) {
   const auto faults_in = [](const char* experiment, const std::string& variants, const std::string& block,
                             const std::string& finish = "") {
@@ -592,6 +603,20 @@ TEST(Experiments, FrontierPythonHasTheFrontiersArraysOnTheGpuAndOnACpu) {
   EXPECT_TRUE(experiment.points(integers, DeviceKind::cpu).empty()) << "they lose nothing";
 }
 
+TEST(Experiments, TheNewestCubStandsWhereverGoalsAskForIt) {
+  const Variant* newest = newest_cub_sum();
+  if (!newest) GTEST_SKIP() << "the program was built without releases of CUB";
+  for (const char* experiment : {"tuned", "narrow"}) {
+    std::map<std::string, std::set<std::string>> calls;  // by what points have in common
+    for (const Point& p : find_experiment(experiment).points({}, DeviceKind::cuda))
+      if (p.problem.operation == Operation::sum && p.timing_mode != TimingMode::end_to_end)
+        calls[describe_group(p) + " " + std::to_string(p.offset_elements)].insert(p.variant->id);
+    EXPECT_FALSE(calls.empty()) << experiment;
+    for (const auto& [point, ids] : calls)
+      EXPECT_TRUE(ids.contains(newest->id) && ids.contains("tuned/sum")) << experiment << " " << point;
+  }
+}
+
 TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "of much input";
   std::set<std::string> types;
@@ -662,6 +687,7 @@ TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
     const bool moments = group.starts_with("moments");
     std::set<std::string> wanted{moments ? "cub/moments" : "cub/sum"};
     if (!moments || tuned_has_moments) wanted.insert("tuned/sum");
+    if (const Variant* newest = newest_cub_sum(); newest && group.starts_with("sum ")) wanted.insert(newest->id);
     EXPECT_EQ(ids, wanted) << group;
   }
   EXPECT_TRUE(variants_of.contains("sum f16 n=2147483648 device cold_dirty"));

@@ -13,7 +13,6 @@ import claims
 import summary
 from report import results as rs
 from report import tables as tb
-from text import in_words
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +110,7 @@ def test_the_gallery_tells_a_claim_once_and_by_the_claim_where_the_sentence_is_o
 
 def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "listed", lambda: {"claims": [{"id": "L7"}]})
-    monkeypatch.setattr(in_words, "in_words", lambda: {"L7": dict(verdict="mixed; at 2^28: holds", sentence="It depends.")})
+    monkeypatch.setattr(claims, "in_words", lambda: {"L7": dict(verdict="mixed; at 2^28: holds", sentence="It depends.")})
     blank = dict.fromkeys(tb.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little", text_figure="2 | 3")
     rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),
             *(blank | dict(role="step", n=2**20, verdict="holds", ratio=r, ci_low=r, ci_high=r, base="a/b", variant="a/c")
@@ -126,9 +125,9 @@ def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeyp
 
 
 def test_each_claim_is_told_by_a_person_of_the_verdict_that_it_has():
-    said = in_words.in_words()
+    said = claims.in_words()
     told = {claim: row["verdict"] for claim, row in said.items()}
-    assert told == {claim: verdict for claim, (*_, verdict) in in_words.judged(rs.Results(SOURCE / "experiments" / "results" / "nvidia-h200")).items()}
+    assert told == {claim: verdict for claim, (*_, verdict) in claims.judged(rs.Results(SOURCE / "experiments" / "results" / "nvidia-h200")).items()}
     assert [c for c, row in said.items() if not 5 <= len(row["sentence"].split()) <= 28] == []
 
 
