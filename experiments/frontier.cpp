@@ -44,14 +44,6 @@ void add_of_each_dataset(const std::vector<Point>& points, std::vector<Point>& o
     }
 }
 
-/// The newest release of CUB whose caller demands determinism; null where the program has none.
-const Variant* newest_cub_by_determinism() {
-  const Variant* newest = nullptr;
-  for (const Variant& v : variants())
-    if (v.id.starts_with("cub@") && v.id.ends_with("/sum") && v.settings().has("determinism")) newest = &v;
-  return newest;
-}
-
 std::vector<Settings> launches(const Variant& v, const Selection& selection, const Variant* by_determinism) {
   const bool named = !selection.variants_regex.empty();
   if (&v == by_determinism) return every_launch(v, selection, {{"determinism", v.tunables.front().values}});

@@ -63,6 +63,13 @@ NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_coun
   return {&v, settings};
 }
 
+const Variant* newest_cub_by_determinism() {
+  const Variant* newest = nullptr;
+  for (const Variant& v : variants())
+    if (v.id.starts_with("cub@") && v.id.ends_with("/sum") && v.settings().has("determinism")) newest = &v;
+  return newest;
+}
+
 std::vector<std::size_t> sizes_on(DeviceKind device, std::vector<std::size_t> sizes) {
   return device == DeviceKind::sim ? powers_of_two(10, 12) : std::move(sizes);
 }
