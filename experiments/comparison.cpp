@@ -32,10 +32,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
             .modes = {TimingMode::device, TimingMode::end_to_end}};
   const Variant* const newest_cub = newest_cub_by_determinism();
   axes.settings = [&](const Variant& v) { return launches(v, selection, newest_cub); };
-  axes.has = [&](const Point& p) {
-    if (p.variant == newest_cub && !newest_cub->declines(p.problem, p.settings).empty()) return false;
-    return !leaves_out(selection, device) || is_worth_its_time(p, selection);
-  };
+  axes.has = [&](const Point& p) { return !leaves_out(selection, device) || is_worth_its_time(p, selection); };
   return product_of(axes, selection, device);
 }
 
