@@ -418,31 +418,44 @@ def test_bad_arguments(machine, arguments, said):
     assert said in machine.err and machine.err.count("\n") == 1 and machine.calls == []
 
 
-def test_a_block_has_its_steps_its_folder_and_its_archive(machine):
+def test_a_block_is_a_choice_of_steps_in_the_same_folder(machine):
     assert machine.run("--block", "core") == 0, machine.out
     assert list(machine.table)[:-1] == ["comparison", "limits", "ablation", "as_printed", "probe", "ncu"]
-    assert machine.calls == [f"reductio run {e} --out results" for e in ("comparison", "limits", "ablation")] + [
-        "reductio probe --out results"]
-    archive = machine.archive.with_name("reductio-core.tar.gz")
-    assert "results/nvidia-synthetic/comparison.csv" in tarfile.open(archive).getnames() and not machine.archive.exists()
-    assert machine.run("--block", "core", "--from", archive) == 0 and machine.calls == []
-    # What another block measured is none of this one's.
-    assert machine.run("--block", "trust", "--only", "comparison,limits") == 0 and len(machine.calls) == 2
-    assert machine.run("--block", "trust", "--only", "ablation") == 1 and "unknown step 'ablation'" in machine.err
+    core = [f"reductio run {e} --out results" for e in ("comparison", "limits", "ablation")] + ["reductio probe --out results"]
+    assert machine.calls == core
+    assert machine.run("--block", "core") == 0 and machine.calls == []
+    assert machine.run("--block", "core", "--only", "selftest") == 1 and "unknown step 'selftest'" in machine.err
     assert machine.run("--block", "two") == 1 and "nothing of block two: scale" in machine.err
     assert machine.run("--block", "three") == 1 and "invalid choice: 'three'" in machine.err
-
-
-def test_core_and_trust_are_of_one_card(machine):
-    machine.patch.setitem(script.BLOCKS, "history", ["limits", "ablation"])
-    for block in ("core", "history"):
-        assert machine.run("--block", block, "--only", "limits") == 0
+    # Another card begins core anew, and takes what other blocks have as it is.
     machine.card("GPU-2")
-    assert machine.run("--block", "core", "--only", "ablation") == 1 and machine.calls == []
-    assert machine.err == ("on_gpu_machine: core is of one card and was begun on GPU-1; begin anew in an empty --work\n")
-    assert machine.run("--block", "history") == 0 and machine.calls == ["reductio run ablation --out results"]
-    machine.patch.setenv("BINARY", "beef")  # by which all begins anew
-    assert machine.run("--block", "core", "--only", "limits") == 0 and len(machine.calls) == 1
+    machine.patch.setitem(script.BLOCKS, "history", ["limits", "probe"])
+    assert machine.run("--block", "history") == 0 and machine.calls == []
+    assert machine.run("--block", "core") == 0 and machine.calls == core
+    assert machine.run() == 0 and "reductio run ablation --out results" not in machine.calls
+
+
+def test_trust_has_comparisons_of_its_own(machine):
+    """So nvbench and the second comparison may be of another card than core."""
+    machine.command("cub_sum", 'echo "{}" >"$2"')
+    machine.command("loops", "echo mode,variant")
+    assert machine.run("--block", "core", "--only", "comparison,limits") == 0
+    machine.card("GPU-2")
+    assert machine.run("--block", "trust") == 0, machine.out
+    assert [line for line in machine.calls if " run " in line or line.startswith("reductio compare")][:5] == [
+        "reductio run comparison --out first", "reductio run limits --out first", "reductio run comparison --out again",
+        "reductio compare first/nvidia-synthetic again/nvidia-synthetic --common --separately --csv",
+        "reductio compare first/nvidia-synthetic again/nvidia-synthetic --common --separately --relative-to "
+        "cub/sum,cub/transform-reduce --csv"]
+    assert {"first/nvidia-synthetic/limits.csv", "again/nvidia-synthetic/comparison.csv",
+            "results/nvidia-synthetic/nvbench/1.json.gz"} <= machine.packed()
+    assert "first/nvidia-synthetic/comparison.samples.csv.gz" not in machine.packed()
+    run, = [r for r in json.loads((machine.results / "machine.json").read_text())["runs"] if r["experiment"] == "comparison"]
+    assert run["machine_id"] == "GPU-1", "that of core"
+    assert machine.run("--block", "trust") == 0 and machine.calls == []
+    machine.card("GPU-3")
+    (machine.logs / "again.log").unlink()
+    assert machine.run("--block", "trust") == 3 and machine.table["again"] == "left: the first comparison ran on GPU-2"
 
 
 def test_a_dry_run_sums_up_each_block_without_a_gpu(machine):
