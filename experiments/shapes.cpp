@@ -30,11 +30,12 @@ AskedShapes map() {
 }
 
 /// A row or a column of the map, which has none of no elements. Every output of every call is copied to the host and
-/// checked: more of them would take longer than all the rest, beyond 2^26 elements half as many. So would one thread
-/// that adds up a long row.
+/// checked: more of them would take longer than all the rest, beyond 2^26 elements half as many, and an eighth for exact
+/// sums and sums by key. So would one thread that adds up a long row.
 bool is_on_map(const Point& p) {
   constexpr std::size_t most_of_a_thread = std::size_t{1} << 18;
-  const std::size_t most_outputs = std::size_t{1} << (p.problem.n > (1u << 26) ? 24 : 25);
+  const bool eighth = p.variant->group() == "exact" || p.variant->id == "cub/reduce-by-key";
+  const std::size_t most_outputs = std::size_t{1} << (eighth ? 22 : p.problem.n > (1u << 26) ? 24 : 25);
   if (p.variant->id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
   const std::vector<std::size_t> all = lines();
   const auto among = [&](std::size_t line) { return std::find(all.begin(), all.end(), line) != all.end(); };
