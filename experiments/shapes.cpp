@@ -30,7 +30,7 @@ AskedShapes map() {
 }
 
 /// A row or a column of the map, which has none of no elements. Every output of every call is copied to the host and
-/// checked: more of them would take longer than all the rest, beyond 2^26 elements half as many, and an eighth for exact
+/// checked: more of them would take longer than all the rest, beyond 2^26 elements half as many, and an eighth of exact
 /// sums and sums by key. So would one thread that adds up a long row.
 bool is_on_map(const Point& p) {
   constexpr std::size_t most_of_a_thread = std::size_t{1} << 18;
