@@ -1,7 +1,7 @@
 /// ablation: what each choice at a reduction's three levels is worth. Every composed variant beside each other, from a
 /// launch's floor to the memory's bandwidth, on the device, and end to end, which alone compares a finish on the host
 /// with the others. Where a document's call makes the same choices (Variant::embodies), it stands beside, from 2^20
-/// elements on: below, documents launch another number of blocks.
+/// elements on: below, documents launch another number of blocks. Of floats; --full adds integers.
 
 #include <algorithm>
 
@@ -16,8 +16,10 @@ namespace {
 constexpr std::size_t least_of_documents = 1 << 20;
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
+  std::vector<ElementType> types{ElementType::f32};
+  if (selection.full) types.push_back(ElementType::i32);
   std::vector<Point> out = product_of(
-      {.types = {ElementType::f32, ElementType::i32},
+      {.types = types,
        .sizes = sizes_on(device, {1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 28}),
        .modes = {TimingMode::device, TimingMode::end_to_end},
        .settings = of_document("ablation", selection,

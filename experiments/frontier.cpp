@@ -44,12 +44,6 @@ void add_of_each_dataset(const std::vector<Point>& points, std::vector<Point>& o
     }
 }
 
-/// The newest release of CUB, if its caller demands determinism.
-const Variant* newest_cub_by_determinism() {
-  const Variant* const newest = newest_cub_sum();
-  return newest && newest->settings().has("determinism") ? newest : nullptr;
-}
-
 std::vector<Settings> launches(const Variant& v, const Selection& selection, const Variant* by_determinism) {
   const bool named = !selection.variants_regex.empty();
   if (&v == by_determinism) return every_launch(v, selection, {{"determinism", v.tunables.front().values}});

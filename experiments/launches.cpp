@@ -75,6 +75,11 @@ const Variant* newest_cub_sum() {
   return newest;
 }
 
+const Variant* newest_cub_by_determinism() {
+  const Variant* const newest = newest_cub_sum();
+  return newest && newest->settings().has("determinism") ? newest : nullptr;
+}
+
 std::vector<std::size_t> sizes_on(DeviceKind device, std::vector<std::size_t> sizes) {
   return device == DeviceKind::sim ? powers_of_two(10, 12) : std::move(sizes);
 }

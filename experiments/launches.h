@@ -47,8 +47,10 @@ NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_coun
 /// every turn of its stream twice in each; slow calls one in each, so that they have intervals.
 inline constexpr SamplingRules of_studies{.max_samples = 192, .slow_samples = 12};
 
-/// CUB's sum of the newest release that the program was built with; null without any.
+/// CUB's sum of the newest release that the program was built with; null without any. The other one: only if its caller
+/// demands determinism.
 const Variant* newest_cub_sum();
+const Variant* newest_cub_by_determinism();
 
 /// The sizes of an experiment; on the simulated device, which verifies and is slow, small ones in their place.
 std::vector<std::size_t> sizes_on(DeviceKind, std::vector<std::size_t> sizes);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <map>
 #include <set>
@@ -152,17 +153,65 @@ TEST(Experiments, WhatTheUserNamesIsNotThinned) {
   EXPECT_EQ(levels.size(), 5u);
 }
 
-TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
-  std::set<std::size_t> sizes;
+TEST(Experiments, TheComparisonDoublesFrom2To10To2To30AndQuadruplesEndToEnd) {
   std::set<TimingMode> modes;
   for (const Point& p : find_experiment("comparison").points({}, DeviceKind::sim)) modes.insert(p.timing_mode);
   EXPECT_EQ(modes, (std::set<TimingMode>{TimingMode::device, TimingMode::end_to_end}));
-  Selection host;
-  host.variants_regex = "^host/plain$";
-  for (const Point& p : find_experiment("comparison").points(host, DeviceKind::cpu)) sizes.insert(p.problem.n);
-  EXPECT_EQ(sizes.size(), 21u);
-  EXPECT_EQ(*sizes.begin(), std::size_t{1} << 10);
-  EXPECT_EQ(*sizes.rbegin(), std::size_t{1} << 30);
+  const auto end_to_end = [](bool full) {
+    Selection host;
+    host.variants_regex = "^host/plain$";
+    host.full = full;
+    std::set<std::size_t> sizes;
+    for (const Point& p : find_experiment("comparison").points(host, DeviceKind::cpu)) sizes.insert(p.problem.n);
+    return sizes;
+  };
+  const std::set<std::size_t> sizes = end_to_end(false), all = end_to_end(true);
+  EXPECT_EQ(sizes.size(), 11u);
+  EXPECT_TRUE(sizes.contains(1 << 20) && sizes.contains(1 << 24)) << "the documents' sizes";
+  EXPECT_EQ(all.size(), 21u);
+  EXPECT_EQ(*all.begin(), std::size_t{1} << 10);
+  EXPECT_EQ(*all.rbegin(), std::size_t{1} << 30);
+}
+
+TEST(Experiments, TheComparisonLeavesOutPageLockedMemoryAndHasTheNewestCub) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "the simulated device leaves out nothing, and CUB has none";
+  const auto calls = [](const Selection& selection) {
+    std::map<std::string, std::set<std::size_t>> sizes;
+    for (const Point& p : find_experiment("comparison").points(selection, DeviceKind::cuda))
+      sizes[std::string(name(p.timing_mode)) + " " + p.variant->id + " " + p.settings.str()].insert(p.problem.n);
+    return sizes;
+  };
+  const auto pinned = [&](const Selection& selection) {
+    const auto all = calls(selection);
+    return std::count_if(all.begin(), all.end(), [](const auto& c) { return c.first.ends_with("finish=host-pinned"); });
+  };
+  Selection full, set;
+  full.full = true;
+  set.settings = {{"finish", "host-pinned"}};
+  EXPECT_EQ(pinned({}), 0);
+  EXPECT_GT(pinned(full), 0);
+  EXPECT_GT(pinned(set), 0);
+  for (const auto& [call, sizes] : calls({})) EXPECT_EQ(sizes.size(), call.starts_with("device") ? 21u : 11u) << call;
+  const Variant* const newest = newest_cub_by_determinism();
+  if (newest == nullptr) GTEST_SKIP() << "the program was built with no release that has determinism";
+  std::set<std::string> types;
+  for (const Point& p : find_experiment("comparison").points({}, DeviceKind::cuda))
+    if (p.variant == newest) types.insert(p.settings.str() + " " + std::string(name(p.problem.type)));
+  std::set<std::string> wanted;
+  for (const char* type : {"i32", "f32", "f64"})
+    for (const char* determinism : {"run_to_run", "not_guaranteed"})
+      wanted.insert(std::string("determinism=") + determinism + " " + type);
+  EXPECT_EQ(types, wanted);
+}
+
+TEST(Experiments, TunedLooksAtACleanCacheAtPowersOfTwo) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "it leaves out nothing";
+  std::map<CacheState, std::size_t> others;
+  for (const Point& p : find_experiment("tuned").points({}, DeviceKind::cuda))
+    others[p.cache_state] += p.timing_mode == TimingMode::device && !std::has_single_bit(p.problem.n);
+  EXPECT_EQ(others[CacheState::cold_clean], 0u);
+  EXPECT_GT(others[CacheState::cold_dirty], others[CacheState::warm]);
+  EXPECT_GT(others[CacheState::warm], 0u);
 }
 
 TEST(Experiments, TheComparisonAlsoFillsTheGpuWhereADocumentNamesItsBlocks) {
@@ -664,6 +713,19 @@ TEST(Experiments, ShapesHasTheLibrariesCallsBesideOurRows) {
   for (const Point& p : find_experiment("shapes").points({}, DeviceKind::cuda)) ids.insert(p.variant->id);
   for (const char* id : {"cub/segmented", "cub/reduce-by-key", "cublas/gemv-ones", "modern/row-by-warp"})
     EXPECT_TRUE(ids.contains(id)) << id;
+  const auto releases =
+      std::count_if(ids.begin(), ids.end(), [](const std::string& id) { return id.find('@') != std::string::npos; });
+  EXPECT_LE(releases, 2) << "both calls of the newest";
+}
+
+TEST(Experiments, PeersHasFloatsAtFiveSizesAndOtherTypesAtOne) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "its sizes are small ones";
+  std::map<std::string, std::set<std::size_t>> sizes;
+  for (const Point& p : find_experiment("peers").points({}, DeviceKind::cuda))
+    sizes[std::string(name(p.problem.type))].insert(p.problem.n);
+  EXPECT_EQ(sizes["f32"].size(), 5u);
+  for (const char* type : {"i8", "f16", "f64"}) EXPECT_EQ(sizes[type], std::set<std::size_t>{1 << 24}) << type;
+  EXPECT_EQ(sizes.size(), 4u);
 }
 
 TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {

@@ -67,6 +67,8 @@ class Machine:
         self.results, self.logs = self.work / "results" / "nvidia-synthetic", self.work / "logs" / "nvidia-synthetic"
         self.archive = folder / "out" / "reductio-results.tar.gz"
         self.bin.mkdir()
+        for experiment in EXPERIMENTS:
+            monkeypatch.delitem(script.EXPECTED_S, experiment)  # the program estimates them
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         self.card("GPU-1")
         self.program()
@@ -121,7 +123,7 @@ def machine(tmp_path, monkeypatch, capsys) -> Machine:
 
 EXPERIMENTS = ["comparison", "limits", "ablation", "cpu"]
 ALL = ["verify", "memcheck", "racecheck", "initcheck", "synccheck", "consumer", "selftest", "comparison", "limits", "nvbench",
-       "again", "compare", "as_printed", "ablation", "cpu", "probe", "ncu", "models"]
+       "again", "compare", "as_printed", "ablation", "cpu", "probe", "ncu", "counts", "packages", "ctypes", "models"]
 
 
 def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
@@ -416,6 +418,108 @@ def test_bad_arguments(machine, arguments, said):
     assert said in machine.err and machine.err.count("\n") == 1 and machine.calls == []
 
 
+def test_a_block_is_a_choice_of_steps_in_the_same_folder(machine):
+    assert machine.run("--block", "core") == 0, machine.out
+    assert list(machine.table)[:-1] == ["comparison", "limits", "ablation", "as_printed", "probe", "ncu"]
+    core = [f"reductio run {e} --out results" for e in ("comparison", "limits", "ablation")] + ["reductio probe --out results"]
+    assert machine.calls == core
+    assert machine.run("--block", "core") == 0 and machine.calls == []
+    assert machine.run("--block", "core", "--only", "selftest") == 1 and "unknown step 'selftest'" in machine.err
+    assert machine.run("--block", "two") == 1 and "nothing of block two: scale" in machine.err
+    assert machine.run("--block", "three") == 1 and "invalid choice: 'three'" in machine.err
+    # Another card begins core anew, and takes what other blocks have as it is.
+    machine.card("GPU-2")
+    machine.patch.setitem(script.BLOCKS, "history", ["limits", "probe"])
+    assert machine.run("--block", "history") == 0 and machine.calls == []
+    assert machine.run("--block", "core") == 0 and machine.calls == core
+    assert machine.run() == 0 and "reductio run ablation --out results" not in machine.calls
+
+
+def test_trust_has_comparisons_of_its_own(machine):
+    """So nvbench and the second comparison may be of another card than core."""
+    machine.command("cub_sum", 'echo "{}" >"$2"')
+    machine.command("loops", "echo mode,variant")
+    assert machine.run("--block", "core", "--only", "comparison,limits") == 0
+    machine.card("GPU-2")
+    assert machine.run("--block", "trust") == 0, machine.out
+    assert [line for line in machine.calls if " run " in line or line.startswith("reductio compare")][:5] == [
+        "reductio run comparison --out first", "reductio run limits --out first", "reductio run comparison --out again",
+        "reductio compare first/nvidia-synthetic again/nvidia-synthetic --common --separately --csv",
+        "reductio compare first/nvidia-synthetic again/nvidia-synthetic --common --separately --relative-to "
+        "cub/sum,cub/transform-reduce --csv"]
+    assert {"first/nvidia-synthetic/limits.csv", "again/nvidia-synthetic/comparison.csv",
+            "results/nvidia-synthetic/nvbench/1.json.gz"} <= machine.packed()
+    assert "first/nvidia-synthetic/comparison.samples.csv.gz" not in machine.packed()
+    run, = [r for r in json.loads((machine.results / "machine.json").read_text())["runs"] if r["experiment"] == "comparison"]
+    assert run["machine_id"] == "GPU-1", "that of core"
+    assert machine.run("--block", "trust") == 0 and machine.calls == []
+    machine.card("GPU-3")
+    (machine.logs / "again.log").unlink()
+    assert machine.run("--block", "trust") == 3 and machine.table["again"] == "left: the first comparison ran on GPU-2"
+
+
+def test_a_dry_run_sums_up_each_block_without_a_gpu(machine):
+    machine.command("nvidia-smi", "exit 9")
+    machine.patch.setenv("SECONDS_OF", "40.4")
+    assert machine.run("--dry-run") == 0 and machine.calls == []
+    assert [line.split(":")[0] for line in machine.out.splitlines() if not line.startswith(" ")] == [*script.BLOCKS]
+    assert machine.run("--dry-run", "--block", "core") == 0
+    seconds = {line.split()[0]: line.split()[1] for line in machine.out.splitlines()}
+    assert seconds["core:"] == "201" and seconds["limits"] == "40" and seconds["probe"] == "15" and seconds["tuned"] == "-"
+
+
+def test_what_python_calls_is_run_by_python(machine):
+    """With the package beside the program's folder. Its library is another program, so the log says what is done."""
+    machine.patch.setattr(script, "BY_PYTHON", ("ablation",))
+    assert machine.run("--only", "ablation") == 0 and machine.table["ablation"] == "skipped: no python/reductio beside the program's folder"
+    package = machine.folder / "python" / "reductio"
+    package.mkdir(parents=True)
+    (package / "__main__.py").write_text(
+        "import subprocess, sys\n"
+        f"sys.exit(subprocess.call(['{machine.bin}/reductio', *sys.argv[1:]], env=dict(PATH='/usr/bin:/bin', BINARY='library')))\n")
+    for _ in range(2):
+        assert machine.run("--only", "ablation,packages") == 0
+    assert machine.calls == [] and machine.table["ablation"] == "done in an earlier call"
+    run, = json.loads((machine.results / "machine.json").read_text())["runs"]
+    assert run["experiment"] == "ablation" and run["binary"] == "library"
+    packages = (machine.results / "packages.csv").read_text().splitlines()
+    assert packages[0] == "package,version" and any(re.fullmatch(r"pytest,\d+\..*", line) for line in packages)
+    # CUB by ctypes: three tables in one, recorded.
+    machine.command("cub_by_c.so", "")
+    machine.program("[[ $1 != compare ]] || echo line")
+    (machine.results / "ctypes-agreement.csv").write_text("older\n")
+    assert machine.run("--only", "ctypes") == 0, machine.out
+    compared = [line for line in machine.calls if line.startswith("reductio compare")]
+    assert [re.search(r"--modes (\w+)", line)[1] for line in compared] == ["replay", "graph", "end_to_end"]
+    assert machine.calls[-1] == "reductio record FOLDER/ctypes-agreement.csv --tool compare"
+    assert (machine.results / "ctypes-agreement.csv").read_text() == "line\n" + 3 * "column\n"
+
+
+# What a step writes beside an experiment's rows and samples, and what is made of that without a GPU.
+WRITTEN = {
+    "selftest": ["selftest.json"], "nvbench": ["nvbench/"], "again": ["repeat.csv", "repeat-relative.csv", "repeat.machine.json"],
+    "compare": ["compare-example.csv", "raw-workspace.csv", "to-host.csv"], "as_printed": ["as-printed.csv", "copies.csv"],
+    "probe": ["probes.csv"], "ncu": ["ncu.csv"], "counts": ["counts.csv"], "packages": ["packages.csv"],
+    "ctypes": ["ctypes-agreement.csv"], "models": ["models.csv"],
+    "any": ["machine.json", "catalog.csv"],  # by reductio run
+    "none": ["contrasts.csv", "verdicts.csv", "goals.csv", "means.csv", "compiler.csv", "nvbench-agreement.csv",
+             "frontier-python-cpu.csv"],
+}
+EARLIER = {"magnitudes.csv"}  # of programs that are no more: the experiment exact has taken its place
+
+
+def test_all_that_is_committed_of_a_gpu_is_written_by_a_step_of_a_block():
+    steps = {step for block in script.BLOCKS.values() for step in block}
+    assert {*WRITTEN} - steps == {"any", "none", "models"}
+    named = {name for names in WRITTEN.values() for name in names} | EARLIER
+    files = [path.relative_to(folder).as_posix().removesuffix(".gz") for folder in
+             (SOURCE / "experiments" / "results").glob("nvidia-*") for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 100
+    for file in files:
+        experiment = re.sub(r"(\.samples)?\.csv$", "", file).replace("releases", "history")
+        assert file in named or file.startswith("nvbench/") or experiment in steps, file
+
+
 def test_without_a_gpu(machine):
     """By the command line, as a user calls it."""
     machine.command("nvidia-smi", "exit 9")
@@ -434,3 +538,12 @@ def test_the_program_tells_what_the_script_asks_it(tmp_path):
     run, = json.loads(next(tmp_path.glob("*/machine.json")).read_text())["runs"]
     assert run["binary"] == json.loads(dry_run)["binary"] and run["interrupted"] is False and run["ended_utc"]
     assert run["experiment"] == "cpu" and "--max-samples" in run["arguments"]
+
+
+def test_each_experiment_of_the_program_is_in_a_block_and_core_fits_into_its_stretch():
+    program = os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio")
+    listed = {e["name"] for e in json.loads(subprocess.check_output([program, "list", "experiments", "--json"]))}
+    blocks = {step for block in script.BLOCKS.values() for step in block}
+    assert listed - blocks == {"cpu"} and {*script.BY_PYTHON} <= listed
+    assert listed <= script.EXPECTED_S.keys(), "their seconds are recorded"
+    assert sum(script.EXPECTED_S[step] for step in script.BLOCKS["core"]) <= 1300
