@@ -22,8 +22,8 @@ with needed_by("make.py: error: it"):
     import contrasts
     from report import results as rs
     from report import tables as tb
-    from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, ladders, latency, levels, limits, peers,
-                         releases, shapes, speedup, throughput, tuned)
+    from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, kernels, ladders, latency, levels, limits,
+                         peers, releases, shapes, speedup, tuned)
     from report import style
     from text import numbers, tables
 
@@ -38,10 +38,9 @@ def shown(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def numbers_in_paper() -> dict[str, int]:
-    """Of each figure that the paper shows."""
-    text = (ROOT / "paper" / "main.tex").read_text(encoding="utf-8")
-    return {name: k for k, name in enumerate(re.findall(r"^\\generatedfigure\{([^}]*)\}", text, re.M), 1)}
+def in_paper(kind: str) -> list[str]:
+    """The names of the figures, or pictures of kernels, that the paper shows."""
+    return re.findall(rf"\\generated{kind}\{{([\w-]*)\}}", (ROOT / "paper" / "main.tex").read_text(encoding="utf-8"))
 
 
 # Of each figure its module and the files that it is drawn from, without the first of which there is none.
@@ -50,30 +49,34 @@ FIGURES = {"limits": (limits, "limits"), "index": (index, "contrasts"), "ladders
            "ablation": (ablation, "contrasts"), "accuracy": (accuracy, "accuracy"),
            "frontier": (frontier, "frontier frontier-python"), "exact": (exact, "frontier"), "peers": (peers, "peers"),
            "tuned": (tuned, "tuned"), "releases": (releases, "releases"), "shapes": (shapes, "shapes shapes-python"),
-           "speedup-f32": (speedup, "comparison"),
-           "throughput-device-f32": (throughput, "comparison"), "cpu-f32": (cpu, "cpu")}
+           "speedup": (speedup, "comparison"), "cpu": (cpu, "cpu")}
 
 
 def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     """The files written, and what the index says of each figure. Prints one line for each figure, drawn or not."""
-    for old in (*out.glob("fig[0-9][0-9]-*"), *out.glob("more-*")):  # of another results folder, perhaps
+    for old in out.iterdir():  # of another results folder, perhaps
         if old.suffix in style.KINDS:
             old.unlink()
-    written, entries, numbers = [], [], numbers_in_paper()
-    for short in sorted(FIGURES, key=lambda name: (numbers.get(name, 99), name)):
-        name = f"fig{numbers[short]:02}-{short}" if short in numbers else f"more-{short}"
-        module, files = FIGURES[short]
+    written, entries = [], []
+    for name in in_paper("figure"):
+        module, files = FIGURES[name]
         sources = [results.file(f"{file}.csv") for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
         figure = module.draw(results) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
-            print(f"  {short}: not drawn, {lacking}")
+            print(f"  {name}: not drawn, {lacking}")
             continue
         written += style.save(figure, out, name)
-        print(f"  {short}: drawn" + (f"; {lacking}" if absent else ""))
+        print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
         shows = " ".join(module.__doc__.split()).partition(". ")[0].rstrip(".")
         entries.append(f"| `figures/{name}` | {shows} | {', '.join(s.name for s in sources if s.exists())} |")
+    for name in in_paper("picture"):
+        if (path := kernels.draw(name, out)) is None:
+            print(f"  {name}: not drawn, there is no rsvg-convert: install Debian's librsvg2-bin")
+            continue
+        written.append(path)
+        entries.append(f"| `figures/{path.stem}` | A run of the kernel | docs/kernels/{name}.svg |")
     return written, entries
 
 
@@ -82,7 +85,7 @@ def contents(results, entries: list[str], tables: list[Path]) -> str:
     where = " and ".join(f"`{shown(folder)}`" for folder in dict.fromkeys((results.folder, results.cpu_folder)))
     return "\n".join([
         "# Figures and tables", "", f"Made by `paper/make.py` from {where}.", "",
-        "Each figure is there as `.pdf` and `.png`. `fig01` is the paper's Figure 1; `more-` are not in the paper.", "",
+        "Each figure is there as `.pdf` and `.png`, in the paper's order.", "",
         "| file | shows | drawn from |", "| --- | --- | --- |", *entries, "",
         f"The paper's tables and numbers, for LaTeX: {', '.join(f'`tables/{path.name}`' for path in tables)}.", "", ""])
 

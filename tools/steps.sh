@@ -128,6 +128,8 @@ paper_packages=(
   "texlive-latex-recommended: tex booktabs.sty && tex microtype.sty"
   "texlive-fonts-recommended: tex ptmr8t.tfm"
   "lmodern: tex ec-lmtt10.tfm"
+  "librsvg2-bin: command -v rsvg-convert"
+  "fonts-liberation: command -v fc-match && fc-match Helvetica | grep -v DejaVu"
 )
 header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
 tex() { command -v kpsewhich >/dev/null && [[ -n $(kpsewhich "$1") ]]; }

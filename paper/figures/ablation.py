@@ -9,10 +9,10 @@ from report import style
 from figures.panels import draw_points, speedup_rows
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
-LEVELS = {"thread": "inside a thread", "block": "inside a block", "between": "between blocks"}
+LEVELS = {"thread": "thread", "block": "block", "between": "between blocks"}
 SIZES = {"small": 2**12, "middle": 2**20, "large": 2**28}
 # Inches: a row; a cell of interactions, and the names before them; the effects' names; what is above and below.
-ROW, CELL, FIRST, NAMES, HEAD, BASE = 0.2, 0.72, 0.72, 1.6, 0.62, 0.8
+ROW, CELL, FIRST, NAMES, HEAD, BASE = 0.2, 0.74, 0.8, 1.72, 0.62, 0.86
 
 
 def rows_of() -> list[tuple[str, str]]:
@@ -43,9 +43,8 @@ def draw(results: rs.Results):
                 f"sum of f32, device time, {sr.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
     figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(),
                 "gain of both choices / product of their gains", va="center")
-    style.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets, that differ in nothing else; "
-                         "host is timed end to end.\nRight: 1 if two choices do not affect each other; bold where the 95 % "
-                         "interval excludes 1.")
+    style.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets; host: end to end. "
+                         "Right: 1 if two choices do not affect each other; bold where the interval excludes 1.")
     return figure
 
 
@@ -70,7 +69,7 @@ def draw_effects(figure, by_size, rows, pairs, wide: float, tall: float) -> None
             axes.axhline(rows_of_level[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
         figure.text(0.12 / width, (BASE + tall - ROW * (sum(rows_of_level) / len(rows_of_level) + 0.5)) / height, words, rotation=90, va="center",
                     ha="center", fontweight="bold")
-    legend = {f"gain at n = {style.power_label(n)}, with its 95 % interval": looks[name] for name, (n, _) in by_size.items()}
+    legend = {f"n = {style.power_label(n)}": looks[name] for name, (n, _) in by_size.items()}
     style.legend(figure, legend | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
 
 

@@ -9,7 +9,7 @@ from figures.panels import LINE, draw_line, not_drawn
 from figures.speedup import LABEL_LEFT, label_ends
 
 
-LEFT, GAP, HEAD, TALL = 0.5, 0.5, 0.6, 1.7
+LEFT, GAP, HEAD, TALL = 0.5, 0.5, 0.62, 1.5
 HATCHES = ("", "////", "....", "xxxx")
 
 
@@ -54,12 +54,12 @@ def draw(results: rs.Results, element_type: str = "f32"):
         return (f"{s.variant} {level_of(s)}" if level_of(s) else s.name) + state
 
     busy = busy_note(results.cpu[results.cpu["element_type"] == element_type])
-    foot = 0.6 + (LINE if busy else 0)
+    foot = 0.62 + (2 * LINE if busy else 0)
     right = LABEL_LEFT + 0.04 + max(style.text_width(words(s)) for s in lines)
     figure = style.sheet(HEAD + TALL + foot)
     x = LEFT
     if common:
-        half = 0.6 * (style.TEXT_WIDTH - LEFT - GAP - right)
+        half = 0.66 * (style.TEXT_WIDTH - LEFT - GAP - right)
         draw_levels(style.place(figure, LEFT, foot, half, TALL, "cpu:levels"), loops, max(common), usual)
         x += half + GAP
     axes = style.place(figure, x, foot, style.TEXT_WIDTH - right - x, TALL, "cpu:lines")
@@ -74,7 +74,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
     style.decade_axis(axes.yaxis)
     style.size_axis(axes, [n for s in lines for n in s.ok["n"]])
     label_ends(axes, ends, TALL)
-    axes.set_title("the fastest call of each library", loc="left", pad=4)
+    axes.set_title("each library's fastest", loc="left", pad=4)
     style.title(figure, f"{where}: sum of {element_type}, {sr.MODE_LABELS['end_to_end']}, {sr.CPU_CACHE_LABELS[usual]}",
                 left=LEFT)
     style.foot(figure, (busy + "\n" if busy else "")
@@ -101,4 +101,4 @@ def draw_levels(axes, loops: list[sr.Series], n: int, usual: str) -> None:
     axes.grid(False, axis="x")
     axes.set_ylabel("throughput (GB/s)")
     axes.set_title(f"host loops by compiler level, n = {style.power_label(n)}", loc="left", pad=14)
-    axes.legend(style.handles(looks), levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(0, 1.01))
+    axes.legend(style.handles(looks), levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(-0.05, 1.01), handlelength=1)

@@ -1,44 +1,38 @@
-"""What a bit costs: the error of each sum of 2^28 floats or doubles against its time, on three kinds of data, also of
-sums that Python users call, if they were measured. The line is the frontier: what is left of it is faster, what is below
-it closer to the exact sum, and nothing is both."""
+"""What more digits cost: the time of each sum of 2^28 floats or doubles, and its error on three kinds of data, also of sums
+that Python users call, if they were measured."""
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from report import results as rs
 from report import style
-from figures.panels import DOTTED_LOOK
+from figures.panels import name_rows
 
 TYPES = {"f32": np.float32, "f64": np.float64}
-SETS = {"random": "uniform", "spread": "spread over $2^{120}$",
-        "ill-conditioned": "ill-conditioned"}
+# By kind of data its words, and how its time is marked: hollow, if beside that of random data.
+SETS = {"random": ("uniform", lambda color: dict(color=color, marker="o", markersize=3.4)),
+        "spread": ("spread over $2^{120}$", lambda color: dict(color=color, marker="o", markersize=5.4, markerfacecolor="none")),
+        "ill-conditioned": ("ill-conditioned", lambda color: dict(color=color, marker=""))}
+SHORT = {"random": "uniform", "spread": "spread", "ill-conditioned": "ill"}
 ROUNDED_ONCE = 0.5  # units in the last place: what rounding the exact sum costs at most
-FLOOR = 0.03        # of the axis; what is closer stands on it
-# Calls as the legend has them, in its order: colour by what they do, marker by which it is.
+# Calls as the rows have them, in their order; colour by what they do.
 PLAIN, LIBRARY, PAIRS, OURS, PYTHON = "#0072B2", "#000000", "#D55E00", style.GROUP_COLORS["tuned"], "#009E73"
 CALLS = {
-    "compensated/plain": ("plain", PLAIN, "o"), "multiblock/last-block-warp": ("multiblock/last-block-warp", PLAIN, "v"),
-    "levels/naive": ("levels/naive", PLAIN, "^"), "compensated/pairwise": ("pairwise", PLAIN, "s"),
-    "cub/sum": ("CUB", LIBRARY, "o"), "cub/sum wide_sum": ("CUB, f32 into f64", LIBRARY, "s"),
-    "cub@ not_guaranteed": ("CUB, not_guaranteed", LIBRARY, "v"), "cub@ run_to_run": ("CUB, run_to_run", LIBRARY, "^"),
-    "cub@ gpu_to_gpu": ("CUB, gpu_to_gpu", LIBRARY, "D"),
-    "compensated/kahan": ("Kahan", PAIRS, "o"), "compensated/neumaier": ("Neumaier", PAIRS, "v"),
-    "compensated/double-double": ("double-double", PAIRS, "s"), "compensated/in-double": ("f32 in f64", PAIRS, "D"),
-    "tuned/sum": ("tuned", OURS, "o"), "tuned/sum wide_sum": ("tuned, f32 into f64", OURS, "s"),
-    "exact/sum": ("exact", OURS, "*"), "exact/sum wide_sum": ("exact, f32 into f64", OURS, "P"),
-    "torch/sum": ("torch.sum", PYTHON, "o"), "torch/sum wide_sum": ("torch.sum, f32 into f64", PYTHON, "s"),
-    "cupy/sum": ("cupy.sum", PYTHON, "v"), "jax/sum": ("jax.numpy.sum, its call", PYTHON, "^")}
+    "compensated/plain": ("plain", PLAIN), "multiblock/last-block-warp": ("multiblock/last-block-warp", PLAIN),
+    "levels/naive": ("levels/naive", PLAIN), "compensated/pairwise": ("pairwise", PLAIN),
+    "cub/sum": ("CUB", LIBRARY), "cub/sum wide_sum": ("CUB, f32 into f64", LIBRARY),
+    "cub@ not_guaranteed": ("CUB, not_guaranteed", LIBRARY), "cub@ run_to_run": ("CUB, run_to_run", LIBRARY),
+    "cub@ gpu_to_gpu": ("CUB, gpu_to_gpu", LIBRARY),
+    "compensated/kahan": ("Kahan", PAIRS), "compensated/neumaier": ("Neumaier", PAIRS),
+    "compensated/double-double": ("double-double", PAIRS), "compensated/in-double": ("f32 in f64", PAIRS),
+    "tuned/sum": ("tuned", OURS), "tuned/sum wide_sum": ("tuned, f32 into f64", OURS),
+    "exact/sum": ("exact", OURS), "exact/sum wide_sum": ("exact, f32 into f64", OURS),
+    "torch/sum": ("torch.sum", PYTHON), "torch/sum wide_sum": ("torch.sum, f32 into f64", PYTHON),
+    "cupy/sum": ("cupy.sum", PYTHON), "jax/sum": ("jax.numpy.sum, its call", PYTHON)}
 BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run",
           "torch/sum wide_sum"}  # in tables alone
-LINE = dict(color=style.MARK_COLOR, linewidth=0.7, drawstyle="steps-post", zorder=1.5)
-LEFT, RIGHT, HEAD, TALL, GAP, BETWEEN, FOOT = 0.46, 0.08, 0.56, 1.3, 0.45, 0.3, 0.92
-
-
-def look(color: str, marker: str) -> dict:
-    """Of a call's mark."""
-    return dict(linestyle="", color=color, marker=marker, markersize=5.5 if marker == "*" else 3.4, markerfacecolor="none",
-                markeredgewidth=0.8)
+NUMBER, ROW, GAP, HEAD, FOOT = 0.5, 0.15, 0.16, 0.78, 0.52
 
 
 def key_of(row: pd.Series) -> str:
@@ -80,12 +74,6 @@ def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.D
     return rows.assign(slower=rows["slower"] / rows["speedup"])
 
 
-def frontier_of(points: pd.DataFrame) -> pd.DataFrame:
-    """Those that no other is faster and closer than, from the fastest on."""
-    ranked = points.sort_values(["slower", "ulps"])
-    return ranked[ranked["ulps"] < ranked["ulps"].cummin().shift(fill_value=np.inf)]
-
-
 def draw(results: rs.Results):
     """None without times."""
     points = points_of(results.experiment("frontier"))
@@ -96,48 +84,53 @@ def draw(results: rs.Results):
     points = points[~points["call"].isin(BESIDE)]
     largest = points[points["n"] == points["n"].max()]
     types = [t for t in TYPES if (largest["element_type"] == t).any()]
-    sets = [d for d in SETS if (largest["dataset"] == d).any()]
-    head = HEAD + 0.12 * (len(python) > 0)  # a line more
-    figure = style.sheet(head + len(types) * TALL + (len(types) - 1) * BETWEEN + FOOT)
-    looks = {call: CALLS.get(call, (call, style.MARK_COLOR, "x")) for call in
-             [*(c for c in CALLS if (points["call"] == c).any()), *sorted(set(points["call"]) - set(CALLS))]}
+    calls = [*(c for c in CALLS if (largest["call"] == c).any()), *sorted(set(largest["call"]) - set(CALLS))]
+    names = [CALLS.get(call, (call, style.MARK_COLOR))[0] for call in calls]
+    tall, left = ROW * len(calls), 0.12 + max(map(style.text_width, names))
+    figure = style.sheet(HEAD + tall + FOOT)
+    each = (style.TEXT_WIDTH - left - GAP * (len(types) - 1)) / len(types)
     for i, kind in enumerate(types):
-        bottom, last = FOOT + (len(types) - 1 - i) * (TALL + BETWEEN), i == len(types) - 1
-        panels = style.row(figure, [f"frontier:{kind}:{dataset}" for dataset in sets], bottom, TALL, LEFT, RIGHT, GAP)
-        for dataset, axes in zip(sets, panels):
-            here = largest[(largest["element_type"] == kind) & (largest["dataset"] == dataset)]
-            draw_errors(axes, here, looks, largest["slower"].max(), last)
-            axes.set_title(f"{kind}, {SETS[dataset]}", loc="left", pad=3)
-        panels[0].set_ylabel("error (ulp of the exact sum)", labelpad=1)
-    names = {name: look(color, marker) for name, color, marker in looks.values()}
-    names |= {"frontier": LINE, "half a unit: rounded once": DOTTED_LOOK}
-    style.legend(figure, names, 0.06, ncols=6)
+        x = left + i * (each + GAP)
+        axes = style.place(figure, x, FOOT, each - NUMBER * len(SETS), tall, f"frontier:{kind}")
+        axes.set_xscale("log")
+        here = largest[largest["element_type"] == kind]
+        for dataset, (_, mark) in SETS.items():
+            timed = here[here["dataset"] == dataset]
+            for call, rows in timed.groupby("call"):
+                color = CALLS.get(call, (call, style.MARK_COLOR))[1]
+                axes.plot(rows["slower"], [calls.index(call)] * len(rows), label=f"{call} {dataset}", linestyle="", **mark(color))
+        draw_errors(figure, here, calls, x + each)
+        axes.set_xlim(0.95, largest["slower"].max() * 1.15)
+        axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 3, 5)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel("time, only reading = 1", labelpad=1)
+        axes.set_title(kind, loc="left", pad=3)
+        name_rows(axes, names if not i else [""] * len(names))
+        axes.grid(True, axis="y")
+    style.legend(figure, {words: mark("black") | dict(linestyle="") for words, mark in SETS.values() if mark("black")["marker"]}, 0.05)
     gpu, n = results.machine_of("frontier.csv").gpu, style.power_label(largest["n"].iloc[0])
-    style.title(figure, f"What a bit costs on one {gpu}, n = {n}",
-                "Device time, L2 cold and dirty. Left is faster, below is closer to the exact sum; what is closer than the axis goes "
-                "stands on it." + ("\nPython's sums stand as far from CUB's as their kernels do, replayed beside CUB's; JAX's as its "
-                                   "whole call." if len(python) else ""))
+    style.title(figure, f"What more digits cost, and whose sums are right: {n} elements on one {gpu}",
+                "Device time, L2 cold and dirty. Numbers: error in units in the last place of the exact sum; bold: at most half a unit."
+                + (" Python's sums stand as far from CUB's as replayed beside it; JAX's as its whole call." if len(python) else ""))
     return figure
 
 
-def draw_errors(axes, here: pd.DataFrame, looks: dict, slowest: float, last: bool) -> None:
-    decades = int(np.ceil(np.log10(max(here["ulps"].max(), 10) * 1.5)))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    line = frontier_of(here)
-    axes.plot([*line["slower"], slowest * 1.3],
-              [*line["ulps"].clip(lower=FLOOR), max(line["ulps"].min(), FLOOR)] if len(line) else [], **LINE)
-    for call, (_, color, marker) in looks.items():
-        rows = here[here["call"] == call]
-        axes.plot(rows["slower"], rows["ulps"].clip(lower=FLOOR), clip_on=False, zorder=2, label=call, **look(color, marker))
-    axes.axhline(ROUNDED_ONCE, **DOTTED_LOOK)
-    axes.set_xlim(0.97, slowest * 1.1)
-    axes.set_ylim(FLOOR, 10.0**decades)
-    axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 1.5, 2, 3, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(FixedLocator([10.0**e for e in range(0, decades + 1, 1 + decades // 5)]))
-    axes.tick_params(labelbottom=last)
-    if last:
-        axes.set_xlabel("time, read ceiling = 1", labelpad=1)
+def draw_errors(figure, here: pd.DataFrame, calls: list[str], right: float) -> None:
+    """Columns of errors, one for each kind of data, that end at so many inches."""
+    wide, high = figure.get_size_inches()
+    for k, dataset in enumerate(SETS):
+        x, errors = (right - NUMBER * (len(SETS) - 1 - k)) / wide, here[here["dataset"] == dataset].groupby("call")["ulps"].max()
+        top = FOOT + ROW * len(calls)
+        figure.text(x, (top + 0.04) / high, SHORT[dataset], ha="right", va="bottom", color=style.MARK_COLOR)
+        for y, call in enumerate(calls):
+            if call in errors:
+                figure.text(x, (top - ROW * (y + 0.5)) / high, in_units(errors[call]), ha="right", va="center",
+                            fontweight="bold" if errors[call] <= ROUNDED_ONCE else "normal")
+
+
+def in_units(ulps: float) -> str:
+    """Few characters: 0.5, 81, $10^{6}$."""
+    if ulps >= 1e4:
+        return f"$10^{{{round(np.log10(ulps))}}}$"
+    return f"{ulps:.1f}" if ulps < 9.95 else f"{ulps:.0f}"

@@ -7,7 +7,7 @@ from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_do
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
 BLOCK = 1024
-LEFT, RIGHT, HEAD, TALL, BASE = 0.5, 0.1, 0.6, 1.5, 0.6
+LEFT, RIGHT, HEAD, TALL, BASE = 0.5, 0.1, 0.68, 1.4, 0.62
 
 
 def draw(results: rs.Results):
@@ -42,6 +42,6 @@ def draw(results: rs.Results):
         names[f"{USUAL} blocks an SM"] = DOTTED_LOOK
     style.legend(figure, names, 0.06)
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",
-                f"{best}, {document['element_type']}, {sr.CACHE_LABELS[document['cache_state']]}.\nA line for each n; "
-                "open: a thread for each element")
+                f"{best}, {document['element_type']}, {sr.CACHE_LABELS[document['cache_state']]}. A line for each "
+                "n; open: a thread for each element")
     return figure

@@ -8,7 +8,7 @@ from report import style
 from figures.panels import PARITY_LOOK, draw_points, name_rows
 
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
-ROW, RIGHT, HEAD, GAP, FOOT = 0.19, 0.08, 0.62, 0.12, 0.62
+ROW, RIGHT, HEAD, GAP, FOOT = 0.165, 0.06, 0.55, 0.1, 0.85
 
 
 def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]]:
@@ -41,10 +41,10 @@ def draw(results: rs.Results):
         axes.grid(True, axis="y")
         axes.axvline(1, **PARITY_LOOK)
         axes.set_title(f"n = {style.power_label(n)}", loc="left", pad=3)
-        axes.set_xlabel("speed, int = 1", labelpad=1)
-    style.title(figure, f"The type of a loop's index, {results.machine.gpu}",
+        axes.set_xlabel("speed", labelpad=1)
+    style.title(figure, f"Speed by a loop's index, int = 1, {results.machine.gpu}",
                 f"f32, device time or part, {sr.CACHE_LABELS['cold_dirty']}")
-    style.legend(figure, {INDEXES[index]: look for index, look in looks.items()}, 0.21)
+    style.legend(figure, {INDEXES[index]: look for index, look in looks.items()}, 0.33)
     few = not all(c.enough for gains in by_kernel.values() for c in gains.values())
     style.foot(figure, "Lines: 95 % intervals, paired by context" + ("; of slow calls their range." if few else "."))
     return figure

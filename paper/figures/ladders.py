@@ -1,4 +1,4 @@
-"""Each document's steps at its own n beside CUB: how fast each kernel is, and where the text's own gains would lead."""
+"""Each document's steps at its own n: how fast each kernel is over the first, and where the text's own gains would lead."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ import claims
 import contrasts
 from report import results as rs
 from report import style
-from report.style import ABOVE, CEILING_LOOK, MICRO
+from report.style import MICRO
 from figures.panels import draw_points, name_rows, of_document
 from text.latex import digits
 
@@ -18,14 +18,11 @@ from text.latex import digits
 STEPS = {"squares": "S1 S2 S3 S4", "twopass": "T1 T2", "unroll": "U0a U0b U1a U1b U1c U2b U3a U3b", "levels": "L3c L4a",
          "multiblock": "M1a M2a M3"}
 COLUMNS = (("squares", "twopass", "multiblock"), ("unroll", "levels"))
-EXPERIMENTS = {"unroll": "unrolling"}  # others are named as their documents
 NOW = dict(linestyle="", marker="o", color=style.LINE_COLORS[0])
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color=style.LINE_COLORS[1])
 STEM_LOOK = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
-CUB_LOOK = dict(color="black", linewidth=1.3, zorder=1.2)
-ANOTHER_RUN = dict(CUB_LOOK, linestyle=(0, (3, 1)))
 # Inches: a row, a panel's title, the columns of numbers; above, between and below the panels.
-ROW, TITLE, NUMBERS, HEAD, TICKS, GAP, FOOT = 0.15, 0.21, 1.12, 0.38, 0.24, 0.22, 0.48
+ROW, TITLE, NUMBERS, HEAD, TICKS, GAP, FOOT = 0.15, 0.22, 1.15, 0.38, 0.2, 0.2, 0.5
 
 
 @dataclass
@@ -58,22 +55,6 @@ def climb(results: rs.Results, document: str) -> list[Rung]:
     return list(rungs.values())
 
 
-def of_cub(results: rs.Results, document: str) -> tuple[float | None, float | None, bool]:
-    """Seconds that CUB's call takes on the device at the document's n, and that only reading takes; whether this is of the
-    comparison, another run, since the experiment itself has no such call."""
-    problem = of_document(document)
-    which = {k: problem[k] for k in ("device", "operation", "element_type", "cache_state")}
-    for another, table in enumerate((results.experiment(EXPERIMENTS.get(document, document)), results.comparison)):
-        if table is None:
-            continue
-        rows = rs.where_is(table, is_base=True, n=problem["n"][0], timing_mode="device", status="ok", caller="", **which)
-        if len(rows):
-            point = rs.fastest(rows)
-            share = point["share_of_read_ceiling"]
-            return point["time_median_s"], point["time_median_s"] * share if share > 0 else None, bool(another)
-    return None, None, False
-
-
 def label(rung: Rung, rungs: list[Rung]) -> str:
     """The kernel's name, with the settings in which it differs from another rung of the same kernel."""
     variant, mine = rs.parse_call(rung.call)
@@ -85,27 +66,22 @@ def label(rung: Rung, rungs: list[Rung]) -> str:
 
 @dataclass
 class Ladder:
-    """What a panel shows. Speeds are CUB's time over a kernel's."""
+    """What a panel shows: by row the speed over the first kernel."""
 
     document: str
     rungs: list[Rung]
     now: list[tuple]   # (row, speed, low, high)
     then: list[tuple]
-    another_run: bool
-    ceiling: float | None
 
 
 def ladder_of(results: rs.Results, document: str) -> Ladder | None:
-    """None without times of CUB and of the first kernel."""
+    """None without a time of the first kernel."""
     rungs = climb(results, document)
-    cub, reading, another = of_cub(results, document)
-    if not cub or not rungs[0].time.known:
+    if not rungs[0].time.known:
         return None
-    first = cub / rungs[0].time.value
-    now = [(k, first, first, first) if r.height is None else (k, *(first * v for v in (r.height.value, r.height.low, r.height.high)))
+    now = [(k, r.height.value, r.height.low, r.height.high) if r.height else (k, 1, 1, 1)
            for k, r in enumerate(rungs) if (r.height or r.time).known]
-    earlier = [(k, *[first * r.then] * 3) for k, r in enumerate(rungs) if k and r.then]
-    return Ladder(document, rungs, now, earlier, another, cub / reading if reading else None)
+    return Ladder(document, rungs, now, [(k, *[r.then] * 3) for k, r in enumerate(rungs) if k and r.then])
 
 
 def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float, names_width: float, ends: tuple) -> None:
@@ -121,9 +97,6 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
     axes.xaxis.set_minor_locator(LogLocator(10, subs=()))
-    axes.axvline(1, **(ANOTHER_RUN if ladder.another_run else CUB_LOOK))
-    if ladder.ceiling:
-        axes.axvspan(ladder.ceiling, ABOVE, **CEILING_LOOK)
     name_rows(axes, [label(r, rungs) for r in rungs])
     whole, high = figure.get_size_inches()
 
@@ -134,7 +107,7 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
     problem = of_document(document)
     mode = {"device_part": "device part"}.get(problem["timing_mode"], sr.MODE_LABELS.get(problem["timing_mode"]))
     write(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", width, tall + 0.05,
-          va="bottom", fontsize=style.FONT_SIZE + 0.5)
+          va="bottom")
     columns = {"µs": 0.72, "gain": 0.35, "text": 0}
     for word, back in columns.items():
         write(word, back, tall + 0.05, va="bottom", ha="right", color=style.MARK_COLOR)
@@ -156,8 +129,8 @@ def draw(results: rs.Results):
     needs = [sum(TITLE + ROW * len(l.rungs) for l in column) + TICKS * (len(column) - 1) for column in columns]
     figure = style.sheet(HEAD + max(needs) + FOOT)
     width = (style.TEXT_WIDTH - GAP - 0.12) / 2
-    values = [v for l in ladders.values() for row in l.now + l.then for v in row[1:]] + [1.0]
-    ends = min(values) / 1.3, 1.25 * max([*values, *(l.ceiling for l in ladders.values() if l.ceiling)])
+    values = [v for l in ladders.values() for row in l.now + l.then for v in row[1:]]
+    ends = min(values) / 1.3, 1.25 * max(values)
     for c, (column, needed) in enumerate(zip(columns, needs)):
         names_width = 0.1 + max(style.text_width(label(r, l.rungs)) for l in column for r in l.rungs)
         top = figure.get_figheight() - HEAD
@@ -166,10 +139,8 @@ def draw(results: rs.Results):
             draw_ladder(figure, ladder, 0.06 + c * (width + GAP), bottom, width, names_width, ends)
             # Panels of the shorter column are spread over the height of the longer.
             top = bottom - TICKS - (max(needs) - needed) / max(1, len(column) - 1)
-        figure.axes[-1].set_xlabel("speed, CUB = 1", labelpad=1)
-    style.title(figure, f"The documents' kernels beside CUB on one {results.machine.gpu}",
+        figure.axes[-1].set_xlabel("speed, first kernel = 1", labelpad=1)
+    style.title(figure, f"Do the documents' gains still come? On one {results.machine.gpu}",
                 "gain: speedup over the kernel that the step starts from; text: the document's own.")
-    another = {"CUB in another run": ANOTHER_RUN} if any(l.another_run for l in ladders.values()) else {}
-    style.legend(figure, {"measured": NOW, "where the text's gains lead": THEN, "CUB, device time": CUB_LOOK, **another,
-                          "faster than only reading": CEILING_LOOK}, 0.05)
+    style.legend(figure, {"measured": NOW, "where the text's gains lead": THEN}, 0.05)
     return figure

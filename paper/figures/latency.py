@@ -31,9 +31,9 @@ def draw(results: rs.Results):
     known = {q: float(known[name]) for q in LATENCIES if (name := f"probe.{q}.cycles") in known}
     memory = known.get("load_latency_memory")
     threads = sorted({x for points in lines.values() for x, *_ in points})
-    base = 0.57 + LINE * (-(-len(lines) // 2) + bool(memory) + bool(known))
-    figure = style.sheet(0.46 + 2.0 + base, style.COLUMN_WIDTH)
-    axes, = style.row(figure, ["latency"], base, 2.0, 0.5, 0.1, 0)
+    base = 0.62 + LINE * (-(-len(lines) // 2) + bool(memory) + bool(known))
+    figure = style.sheet(0.6 + 1.7 + base, style.COLUMN_WIDTH)
+    axes, = style.row(figure, ["latency"], base, 1.7, 0.5, 0.1, 0)
     for (call, points), look in zip(lines.items(), looks.values()):
         draw_points(axes, points, label=" ".join(call), **look)
     for quantity, cycles in known.items():

@@ -14,7 +14,7 @@ PANELS = (("loads", "levels.granularity.global.", "over one load,\nglobal stride
           ("relaunch", "levels.atomic.relaunch.", "atomics over\nrelaunching, end to end", True),
           ("host", "levels.atomic.host.", "atomics over\nthe host, end to end", True))
 FINE, COARSE = (0.98, 0.99, 1, 1.01, 1.02, 1.03), (0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 3)  # ticks of narrow axes
-LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.42, 0.08, 0.76, 1.45, 0.36, 0.72
+LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.44, 0.08, 0.8, 1.35, 0.36, 0.74
 
 
 def blocks_of(loads: int, n: int) -> int:

@@ -7,8 +7,8 @@ from report import results as rs
 from report import style
 from figures.panels import LINE, PEAK_LOOK, draw_line, l2_look, mark_l2, not_drawn
 
-LEFT, RIGHT, GAP, HEAD, TALL, TICKS = 0.52, 0.06, 0.56, 0.46, 1.6, 0.4
-COLUMNS = 4  # of the legend
+LEFT, RIGHT, GAP, HEAD, TALL, TICKS = 0.6, 0.06, 0.58, 0.46, 1.4, 0.42
+COLUMNS = 3  # of the legend
 
 
 def draw(results: rs.Results):
@@ -63,10 +63,10 @@ def draw(results: rs.Results):
     share.axhline(1, color="black", linewidth=0.8, zorder=1.5)
     for axes, title, label in ((rate, "only reading: throughput", "throughput (TB/s)"),
                                (time, "only reading: time", "time of a call (µs)"),
-                               (share, variant, "time of only reading / its own")):
+                               (share, variant, "share of the ceiling")):
         axes.set_title(title, loc="left", pad=4)
         axes.set_ylabel(label)
     style.legend(figure, looks, foot - TICKS, 0.1, "upper left", ncols=COLUMNS)
     style.title(figure, f"{results.machine.gpu}: read ceiling and launch floor, {types[0]}", left=LEFT)
-    style.foot(figure, f"Marks: times; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", 0.1)
+    style.foot(figure, f"Thin bars: 95 % intervals of {variant}. {not_drawn(others)}", 0.1)
     return figure

@@ -1,85 +1,54 @@
-"""Sums of every release of CUB, compiled by one nvcc: the speedup of each over the one before it, of f32 at each n and of
-each type at five."""
+"""Which upgrades of CUB changed a sum: the speedup of each release over the one before it, compiled by one nvcc."""
 
-import numpy as np
 import pandas as pd
-from matplotlib.colors import LinearSegmentedColormap, LogNorm
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from report import results as rs
 from report import style
+from figures.panels import speedup_rows
 
 TYPES = ("i8", "f16", "bf16", "i32", "f32", "i64", "f64", "i128")
-# Orange for slower and blue for faster, as far as a factor of WIDEST; white between.
-COLORS = LinearSegmentedColormap.from_list("speedup", ["#D55E00", "#F6C9A8", "#FFFFFF", "#A9CFE6", "#0072B2"])
-WIDEST = 1.15
-DIFFERS = dict(color="#000000", marker=".", linestyle="", markersize=2.2)
-CHANGED = dict(color="#000000", linewidth=1.1, clip_on=False)
-LEFT, RIGHT, GAP, HEAD, CELL, FOOT = 0.52, 0.06, 0.16, 0.36, 0.13, 0.68
+CHANGED = ["FASTER", "SLOWER"]
+UNCHANGED_LOOK = dict(color="#BBBBBB", linewidth=3, solid_capstyle="butt", zorder=1.1)
+TICKS = (0.96, 0.98, 1, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75)
+NAMES, RIGHT, HEAD, ROW, FOOT = 1.12, 0.08, 0.42, 0.15, 0.56
 
 
 def number(release: str) -> tuple:
     return tuple(int(part) for part in release.split("."))
 
 
+def pairs_of(results: rs.Results) -> pd.DataFrame:
+    """Of CUB's plain sums in a graph, where calls vary least."""
+    pairs = rs.where_is(results.table("releases"), pair="adjacent", timing_mode="graph", cache_state="warm")
+    pairs = pairs[pairs["variant"].str.startswith("cub@") & pairs["base"].str.contains("/sum") & pairs["speedup"].notna()]
+    return pairs.assign(upgrade=pairs["base"].map(rs.release_of) + " to " + pairs["variant"].map(rs.release_of),
+                        to=pairs["variant"].map(rs.release_of))
+
+
 def draw(results: rs.Results):
     """None where releases.csv has no pairs of CUB's in a graph."""
-    # Calls vary least so.
-    steps = rs.where_is(results.table("releases"), pair="adjacent", timing_mode="graph", cache_state="warm")
-    steps = steps[steps["variant"].str.startswith("cub@") & steps["base"].str.contains("/sum") & steps["speedup"].notna()]
-    if steps.empty:
+    pairs = pairs_of(results)
+    if pairs.empty:
         return None
-    steps = steps.assign(**{"from": steps["base"].map(rs.release_of), "to": steps["variant"].map(rs.release_of)})
-    releases = sorted({*steps["from"], *steps["to"]}, key=number)
-    types = [t for t in TYPES if (steps["element_type"] == t).any()]
-    tall = CELL * (len(releases) - 1)
-    figure = style.sheet(HEAD + tall + FOOT)
-    few = sorted(set.intersection(*(set(steps.loc[steps["element_type"] == t, "n"]) for t in types)))
-    of_f32 = [("f32", n) for n in sorted(steps.loc[steps["element_type"] == "f32", "n"].unique())]
-    of_all = [(t, n) for t in types for n in few]
-    room = style.TEXT_WIDTH - LEFT - RIGHT - GAP
-    left = LEFT
-    for gid, columns in (("f32", of_f32), ("types", of_all)):
-        width = room * len(columns) / (len(of_f32) + len(of_all))
-        axes = style.place(figure, left, FOOT, width, tall, f"steps:{gid}")
-        image = draw_steps(axes, steps, releases, columns)
-        if gid == "f32":
-            marks = [k for k, (_, n) in enumerate(columns) if round(np.log2(n)) % 8 == 2]
-            axes.set_xticks(marks, [f"$2^{{{round(np.log2(columns[k][1]))}}}$" for k in marks])
-            axes.set_yticks(range(len(releases) - 1), releases[1:])
-            axes.set_title("f32", loc="left", pad=3)
-            axes.set_xlabel("n (elements)", labelpad=1)
-        else:
-            axes.set_xticks([len(few) * (k + 0.5) - 0.5 for k in range(len(types))], types)
-            for k in range(1, len(types)):
-                axes.axvline(len(few) * k - 0.5, color=style.MARK_COLOR, linewidth=0.4)
-            axes.set_title(f"each type, n = {', '.join(style.power_label(n) for n in few)}", loc="left", pad=3)
-        left += width + GAP
-    wide = 3.0
-    bar = style.place(figure, style.TEXT_WIDTH - RIGHT - 0.15 - wide, 0.32, wide, 0.07, "colours")
-    figure.colorbar(image, cax=bar, orientation="horizontal", ticks=[0.87, 0.9, 0.95, 1, 1.05, 1.1, 1.15],
-                    format=lambda v, _: f"{v:.2f}".rstrip("0").rstrip("."))
-    bar.minorticks_off()
-    bar.set_xlabel("speedup over the release before", labelpad=0)
-    style.title(figure, f"Sums of CUB's releases on one {results.machine_of('releases.csv').gpu}, in a graph, warm", left=LEFT)
-    style.foot(figure, "Dot: FASTER or SLOWER. Black line: other machine code.", left=LEFT)
+    upgrades = [upgrade for _, upgrade in sorted({(number(to), u) for to, u in zip(pairs["to"], pairs["upgrade"])})]
+    changed = pairs["verdict"].isin(CHANGED)
+    types = [t for t in TYPES if (pairs.loc[changed, "element_type"] == t).any()]
+    figure = style.sheet(HEAD + ROW * len(upgrades) + FOOT)
+    axes, = style.row(figure, ["upgrades"], FOOT, ROW * len(upgrades), NAMES, RIGHT, 0)
+    axes.set_xscale("log")
+    axes.set_xlim(pairs["speedup"].min() / 1.01, pairs["speedup"].max() * 1.02)
+    for upgrade, alike in pairs[~changed].groupby("upgrade"):
+        axes.plot([alike["speedup"].min(), alike["speedup"].max()], [upgrades.index(upgrade)] * 2, gid="unchanged", **UNCHANGED_LOOK)
+    looks = {t: style.line_style(k, 0) | dict(linestyle="", markersize=3.2) for k, t in enumerate(types)}
+    for k, t in enumerate(types):
+        own = pairs[changed & (pairs["element_type"] == t)]
+        y = own["upgrade"].map(upgrades.index) + 0.09 * (k - (len(types) - 1) / 2)
+        axes.plot(own["speedup"], y, label=t, **looks[t])
+    speedup_rows(axes, upgrades, "speedup over the release before")
+    axes.xaxis.set_major_locator(FixedLocator(TICKS))
+    axes.xaxis.set_minor_locator(NullLocator())
+    style.legend(figure, looks | {"all that has no verdict": UNCHANGED_LOOK}, 0.05)
+    style.title(figure, f"Which upgrades of CUB changed a sum, on one {results.machine_of('releases.csv').gpu}",
+                "In a graph, L2 warm. A mark for each type and size that has a verdict, FASTER or SLOWER.")
     return figure
-
-
-def draw_steps(axes, steps: pd.DataFrame, releases: list[str], columns: list[tuple]):
-    """A cell for each release and each type and n; a black line above a release whose code of that type is new."""
-    cells = np.ones((len(releases) - 1, len(columns)))
-    for _, p in steps.iterrows():
-        if (at := (p["element_type"], p["n"])) not in columns:
-            continue
-        row, column = releases.index(p["to"]) - 1, columns.index(at)
-        cells[row, column] = p["speedup"]
-        if p["verdict"] in ("FASTER", "SLOWER"):
-            axes.plot(column, row, **DIFFERS)
-        if p["same_code"] == "no":
-            axes.plot([column - 0.5, column + 0.5], [row - 0.5, row - 0.5], **CHANGED)
-    image = axes.imshow(cells, aspect="auto", cmap=COLORS, norm=LogNorm(1 / WIDEST, WIDEST, clip=True), origin="upper")
-    axes.grid(False)
-    axes.set_yticks([])
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(len(releases) - 1.5, -0.5)
-    return image

@@ -14,21 +14,23 @@ from report import style
 # What is summed, and in which column stands how many elements one output has.
 SECTIONS = {"row_sums": ("rows", "shape_columns"), "column_sums": ("columns", "shape_rows"),
             "segment_sums": ("segments", "lengths")}
-FIRST = ["tuned", "cub", "thrust", "cublas"]  # `modern`, for learners, comes last
+FIRST = ["tuned", "cub", "thrust", "cublas"]
+LEARNERS = "modern/"  # kernels of a few lines: without panels
+HEADS = {"rows": "Rows; across: elements of each", "columns": "Columns; across: elements of each", "segments": "Segments; across: how long"}
 SHARES = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, math.inf)
 WORDS = ("below 1 %", "1 to 3", "3 to 10", "10 to 30", "30 to 50", "50 to 70", "70 to 80", "80 to 90", "above 90 %")
 # From dark to light, so that print without colour shows it, too.
 COLORS = ("#1A0B3B", "#3B1C6B", "#6B2480", "#9C2E7F", "#CC3F71", "#EE605E", "#FA8D62", "#FDBB84", "#FCF3C6")
 NO_TIME = "#D8D8D8"
-PER_LINE = 4
-LEFT, RIGHT, GAP, CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.4, 0.06, 0.12, 0.125, 0.16, 0.17, 0.22, 0.7, 0.42, 0.42
+PER_LINE = 5
+LEFT, RIGHT, GAP, CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.36, 0.06, 0.14, 0.12, 0.3, 0.15, 0.24, 0.84, 0.44, 0.52
 
 
 def panels_of(table) -> list[str]:
     """The variants of one operation, in order."""
     def place(variant: str) -> tuple:
         group = variant.partition("/")[0].partition("@")[0]
-        return (group == "modern", FIRST.index(group) if group in FIRST else len(FIRST), variant)
+        return FIRST.index(group) if group in FIRST else len(FIRST), variant
     return sorted(set(table["variant"]), key=place)
 
 
@@ -84,46 +86,44 @@ def draw(results: rs.Results, element_type: str = "f32"):
     if not (table["share_of_read_ceiling"].notna() & (table["status"] == "ok")).any():
         return None
     sizes = sorted({size_of(n) for n in table["n"]})
-    sections = []
+    lines: list[list] = [[]]
     for operation, (what, _) in SECTIONS.items():
         part = table[table["operation"] == operation]
-        if not part.empty:
-            sections.append((what, part, sorted(set(part["line"])), panels_of(part)))
-    tall = CELL * len(sizes)
-    below = [KINDS if what == "segments" else TICKS for what, *_ in sections]
-    lines = [-(-len(names) // PER_LINE) for *_, names in sections]
-    figure = style.sheet(HEAD + FOOT + sum(SECTION + k * (NAME + tall + under) for k, under in zip(lines, below)))
-    top = figure.get_figheight() - HEAD
-    for (what, part, lengths, names), under in zip(sections, below):
-        across = "how long they are" if what == "segments" else "elements of each"
-        figure.text(0.06 / style.TEXT_WIDTH, (top - 0.02) / figure.get_figheight(), f"Sums of {what}; across: {across}",
-                    va="top", fontweight="bold")
-        top -= SECTION
         ok = part[part["status"] == "ok"]
         best = ok.loc[ok.groupby([ok["n"].map(size_of), "line"])["time_median_s"].idxmin()]
-        for first in range(0, len(names), PER_LINE):
-            bottom = top - NAME - tall
-            axes_of_line = style.row(figure, [f"shapes:{what}:{k}" for k in range(PER_LINE)], bottom, tall, LEFT, RIGHT, GAP)
-            for k, axes in enumerate(axes_of_line):
-                if first + k >= len(names):
-                    axes.remove()
-                    continue
-                name = names[first + k]
-                axes.set_gid(f"shapes:{name}:{what}")
-                of_best = cells(best[best["variant"] == name], lengths, sizes)
-                draw_cells(axes, cells(part[part["variant"] == name], lengths, sizes), of_best >= 0)
-                axes.set_title(name, loc="left", pad=2, fontsize=style.FONT_SIZE)
-                marked = range(len(lengths)) if what == "segments" else range(0, len(lengths), 3)
-                axes.set_xticks(marked, [length_label(lengths[i]) for i in marked],
-                                rotation=90 if what == "segments" else 0)
-                axes.set_yticks(range(0, len(sizes), 2),
-                                [f"$2^{{{size}}}$" for size in sizes[::2]] if k == 0 else [""] * len(sizes[::2]))
-            top = bottom - under
+        names = [name for name in panels_of(part) if not name.startswith(LEARNERS)]
+        if len(lines[-1]) + len(names) > PER_LINE:
+            lines.append([])
+        for name in names:
+            if len(lines[-1]) == PER_LINE:
+                lines.append([])
+            lines[-1].append((what, name, sorted(set(part["line"])), part[part["variant"] == name], best[best["variant"] == name]))
+    lines = [line for line in lines if line]
+    tall = CELL * len(sizes)
+    below = [KINDS if any(what == "segments" for what, *_ in line) else TICKS for line in lines]
+    figure = style.sheet(HEAD + FOOT + sum(SECTION + NAME + tall + under for under in below))
+    top = figure.get_figheight() - HEAD
+    for line, under in zip(lines, below):
+        bottom = top - SECTION - NAME - tall
+        row = style.row(figure, [""] * PER_LINE, bottom, tall, LEFT, RIGHT, GAP)
+        for axes in row[len(line):]:
+            axes.remove()
+        for k, (axes, (what, name, lengths, part, best)) in enumerate(zip(row, line)):
+            if not k or line[k - 1][0] != what:
+                figure.text(axes.get_position().x0, (top - 0.02) / figure.get_figheight(), HEADS[what], va="top",
+                            fontweight="bold")
+            axes.set_gid(f"shapes:{name}:{what}")
+            draw_cells(axes, cells(part, lengths, sizes), cells(best, lengths, sizes) >= 0)
+            axes.set_title(name.replace("/", "/\n"), loc="left", pad=2)
+            marked = range(len(lengths)) if what == "segments" else range(0, len(lengths), 3)
+            axes.set_xticks(marked, [length_label(lengths[i]) for i in marked], rotation=90 if what == "segments" else 0)
+            axes.set_yticks(range(0, len(sizes), 2), [f"$2^{{{size}}}$" for size in sizes[::2]] if k == 0 else [""] * len(sizes[::2]))
+        top = bottom - under
     patches = dict(zip(WORDS, ({"facecolor": c, "edgecolor": "#888888", "linewidth": 0.3} for c in COLORS)))
-    style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, 0.2, handlelength=1.2)
+    style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, 0.2, handlelength=1.2, ncols=5)
     style.title(figure, f"Which sum of rows, columns or segments is fast, on one {results.machine_of('shapes.csv').gpu}",
-                f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements. Colour: share of the speed of a kernel "
-                "that only reads and writes as much.")
+                f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements. Colour: share of the speed of only reading and "
+                "writing as much.")
     replayed = " Calls from Python: kernels alone." if (table["timing_mode"] == "replay").any() else ""
-    style.foot(figure, f"Dots: the fastest. White: not asked. No time: refused, over the experiment's limit, or impossible.{replayed}")
+    style.foot(figure, f"Dots: the fastest; where there is none, a kernel for learners. White: not asked.{replayed}")
     return figure

@@ -78,7 +78,7 @@ def draw_speedups(axes, lines: list[tuple[str, sr.Series, sr.Series]]) -> tuple[
         axes.fill_between(r["n"], r["speedup_low"], r["speedup_high"], color=color, alpha=0.25, linewidth=0)
         axes.plot(r["n"], r["speedup"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name,
                   zorder=2)
-        ends.append((*r[["n", "speedup"]].iloc[-1], s.variant, style.MARK_COLOR if s.kind == "library" else color))
+        ends.append((*r[["n", "speedup"]].iloc[-1], sr.short_name(s.variant), style.MARK_COLOR if s.kind == "library" else color))
     axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
     return ends, most, few
 
@@ -105,9 +105,9 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     modes = [mode for mode in WHOLE if any(s.mode == mode for _, s, _ in lines)]
     if not modes:
         return None
-    left, top, upper_h, gap, lower_h, foot = 0.5, 0.62, 2.0, 0.12, 0.8, 0.52
+    left, top, upper_h, gap, lower_h, foot = 0.57, 0.6, 1.7, 0.12, 0.6, 0.55
     figure = style.sheet(top + upper_h + gap + lower_h + foot)
-    rights = [LABEL_LEFT + 0.04 + max(map(style.text_width, [*(s.variant for _, s, _ in lines if s.mode == mode),
+    rights = [LABEL_LEFT + 0.04 + max(map(style.text_width, [*(sr.short_name(s.variant) for _, s, _ in lines if s.mode == mode),
                                                             "read ceiling", "an empty call"])) for mode in modes]
     width = (style.TEXT_WIDTH - left * len(modes) - sum(rights)) / len(modes)
     few, x, pairs = False, left, []
@@ -142,7 +142,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         style.decade_axis(lower.yaxis)
         upper.tick_params(labelbottom=False)
         if not k:
-            upper.set_ylabel("speedup, t(CUB) / t")
+            upper.set_ylabel("speedup over CUB")
             lower.set_ylabel("time (µs)")
         label_ends(upper, ends, upper_h)
         label_ends(lower, times, lower_h)
@@ -150,11 +150,11 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     if modes[0] == "device":
         mark_ceiling_and_tile(upper, most, element_type)
     style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
-                f"{element_type}, one call at a time, {sr.CACHE_LABELS['cold_dirty']}. The kernel of each document that is "
-                f"fastest at {style.power_label(n)}, on the right if its calls finish on the host.", left=0.1)
+                f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Each document's kernel that is fastest at {style.power_label(n)}; "
+                "on the right, if its calls finish on the host.", left=0.1)
     bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
     l2 = results.machine.l2_bytes
-    dotted = f" Dotted: L2 is full, {l2 / 2**20:.0f} MiB." if l2 else ""
+    dotted = f" Dotted: L2 is full." if l2 else ""
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, bands + dotted + squares, 0.1)
     return figure
@@ -166,9 +166,7 @@ TILE = 2**14  # bytes: CUB sums up to this much by one block in one launch, and 
 def mark_ceiling_and_tile(axes, most: float, element_type: str) -> None:
     """What the shade is, and why all lines dip where CUB launches one kernel for the last time."""
     low, high = axes.get_xlim()
-    axes.text(low * 1.4, 1.32 * most, "above the read ceiling:\nfaster than a kernel\nthat only reads", va="top",
-              color=style.MARK_COLOR)
+    axes.text(low * 1.4, 1.32 * most, "faster than only reading", va="top", color=style.MARK_COLOR)
     n = TILE / rs.ELEMENT_BYTES[element_type]
     if low < n < high:
-        axes.text(low * 1.4, 0.02 * most, f"dip at {style.power_label(n)}: up to there\nCUB is one launch", va="bottom",
-                  color=style.MARK_COLOR)
+        axes.text(low * 1.4, 0.02 * most, f"to {style.power_label(n)} CUB is one launch", va="bottom", color=style.MARK_COLOR)

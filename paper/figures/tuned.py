@@ -1,4 +1,4 @@
-"""The project's own sum, a row for each type: on the left its speedup over CUB against n in four situations, on the right how
+"""The project's own sum: on the left its speedup over CUB against n in four situations, on the right how
 near it and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
 stand by themselves, since neighbours among them need not be alike."""
 
@@ -10,56 +10,47 @@ from report import results as rs
 from report import style
 from figures.panels import PARITY_LOOK
 
-TYPES = ("f32", "i32", "f64")
 # gid, words, the way of timing, how many elements off alignment the data start, the place in the line styles.
 WAYS = (("cold_dirty", "L2 cold, dirty", "device/cold_dirty", 0, 0), ("warm", "L2 warm", "device/warm", 0, 1),
         ("graph", "in a graph, L2 warm", "graph/warm", 0, 2), ("off", "misaligned by one element, cold", "device/cold_dirty", 1, 3))
 SHARES = (("tuned/sum", "tuned", style.GROUP_COLORS["tuned"], "o"), ("cub/sum", "CUB", "#000000", "p"))
-LEFT, RIGHT, GAP, HEAD, ROW, BETWEEN, FOOT = 0.56, 0.08, 0.5, 0.62, 0.95, 0.1, 0.62
+LEFT, RIGHT, GAP, HEAD, TALL, FOOT = 0.46, 0.08, 0.5, 0.76, 1.5, 0.7
 DRAWN = "between powers of two"
 
 
-def draw(results: rs.Results):
+def draw(results: rs.Results, element_type: str = "f32"):
     """None where tuned.csv has nothing of tuned beside CUB."""
     rows = results.experiment("tuned")
     rows = rows[rows["speedup"].notna() & ~rows["n"].isin(sr.ODD)
                 & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")
                                                      & rows["settings"].str.startswith("reading=auto")))].sort_values("n")
-    by_call = {(variant, f"{way}/{state}", start, t): points for (variant, way, state, start, t), points in
-               rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements", "element_type"])}
-    types = [t for t in TYPES if any(("tuned/sum", way, start, t) in by_call for _, _, way, start, _ in WAYS)]
-    if not types:
-        return None
+    all_of_ours, rows = rows[rows["variant"] == "tuned/sum"], rows[rows["element_type"] == element_type]
     ours = rows[rows["variant"] == "tuned/sum"]
-    figure = style.sheet(HEAD + len(types) * ROW + (len(types) - 1) * BETWEEN + FOOT)
-    ends = min(0.9, ours["speedup_ci_low"].min()) - 0.03, max(1.1, ours["speedup_ci_high"].max()) * 1.03
-    least = rows.loc[rows["timing_mode"] == "device", "share_of_read_ceiling"].min()
-    for i, t in enumerate(types):
-        bottom = FOOT + (len(types) - 1 - i) * (ROW + BETWEEN)
-        speed, share = style.row(figure, [f"speedup:{t}", f"share:{t}"], bottom, ROW, LEFT, RIGHT, GAP)
-        for gid, _, way, start, k in WAYS:
-            draw_sizes(speed, by_call.get(("tuned/sum", way, start, t)), gid, "speedup", look_of(k))
-        for variant, label, color, marker in SHARES:
-            draw_sizes(share, by_call.get((variant, "device/cold_dirty", 0, t)), label, "share_of_read_ceiling",
-                       dict(color=color, marker=marker, linewidth=0.8))
-        speed.set_ylim(*ends)
-        share.set_ylim(max(0, (least if np.isfinite(least) else 0.5) - 0.05), 1.05)
-        speed.set_ylabel(f"{t}: speedup", labelpad=2)
-        share.set_ylabel("of the ceiling", labelpad=2)
-        for axes in (speed, share):
-            axes.axhline(1, **PARITY_LOOK)
-            style.size_axis(axes, ours["n"], 1.5, label="n (elements)" if t == types[-1] else "")
-            axes.tick_params(labelbottom=t == types[-1])
-    ways = {words: dict(look_of(k), markersize=3) for _, words, way, start, k in WAYS
-            if any(("tuned/sum", way, start, t) in by_call for t in types)}
-    top, right = figure.get_figheight() - 0.27, (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
+    if ours.empty:
+        return None
+    by_call = {(variant, f"{way}/{state}", start): points for (variant, way, state, start), points in
+               rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])}
+    figure = style.sheet(HEAD + TALL + FOOT)
+    speed, share = style.row(figure, ["speedup", "share"], FOOT, TALL, LEFT, RIGHT, GAP)
+    for gid, _, way, start, k in WAYS:
+        draw_sizes(speed, by_call.get(("tuned/sum", way, start)), gid, "speedup", look_of(k))
+    for variant, label, color, marker in SHARES:
+        draw_sizes(share, by_call.get((variant, "device/cold_dirty", 0)), label, "share_of_read_ceiling",
+                   dict(color=color, marker=marker, linewidth=0.8))
+    speed.set_ylabel("speedup over CUB", labelpad=2)
+    share.set_ylabel("share of the read ceiling", labelpad=2)
+    for axes in (speed, share):
+        axes.axhline(1, **PARITY_LOOK)
+        style.size_axis(axes, ours["n"], 1.5)
+    ways = {words: dict(look_of(k), markersize=3) for _, words, way, start, k in WAYS if ("tuned/sum", way, start) in by_call}
+    top, right = figure.get_figheight() - 0.43, (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
     style.legend(figure, ways, top, LEFT, "upper left", ncols=2)
     shares = {label: dict(color=c, marker=m, markersize=3, linewidth=0.8) for _, label, c, m in SHARES}
     between = between_look(dict(color=style.MARK_COLOR, marker="o"))
-    style.legend(figure, shares | {"open marks: not a power of two": between}, top, right, "upper left")
-    style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}", left=LEFT)
-    style.foot(figure, "Left: CUB's time over its own, with 95 % intervals. Right: time of a kernel that only reads over "
-                       f"theirs, L2 cold and dirty.\n{below_parity(ours)}", left=LEFT)
+    style.legend(figure, shares | {"not a power of two": between}, top, right, "upper left")
+    style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}",
+                f"{element_type}. Left: CUB's time over its own, with 95 % intervals. Right: L2 cold and dirty.")
+    style.foot(figure, f"All types: {below_parity(all_of_ours)}")
     return figure
 
 

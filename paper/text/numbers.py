@@ -9,6 +9,7 @@
     \\rows{FILE}{WHERE}                how many rows; \\rows[COLUMN]{FILE}{WHERE}, how many values of a column
     \\share{FILE}{WHERE}{MORE}         the percentage of the rows of WHERE that MORE leaves
     \\record{FILE}{PATH}               of machine.json and the like: \\record{machine}{gpu.name}
+    \\ask{QUERY}  \\ask[percent]{QUERY}  what a query of query.py gives: a number, or with [us] one in microseconds
     \\dates{FILES}                     the first and the last day on which experiments were measured; * are all
 
 query.py finds rows, and says what WHERE may be. FILE stands for FILE.csv or FILE.csv.gz; cpu and cpu-machine are read
@@ -28,7 +29,8 @@ from text import latex
 
 SOURCE = Path(__file__).resolve().parents[1] / "main.tex"
 ABSENT = r"\emph{not measured}"
-ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "mean": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1}
+ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "mean": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1,
+             "ask": 1}
 
 
 class Numbers:
@@ -101,6 +103,10 @@ class Numbers:
             raise rs.Absent(path)
         return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
 
+    def ask(self, how: str, asked: str) -> str:
+        value = float(query.ask(self.results, asked))
+        return latex.time(1e-6 * value) if how == "us" else self._number("", value, "", how)
+
     def dates(self, _: str, files: str) -> str:
         experiments = rs.experiments_in(self.results.folder)
         names = set(experiments) if files == "*" else set(re.split(r",\s*", files)) & set(experiments)
@@ -115,7 +121,9 @@ class Numbers:
         """As LaTeX; Mistake where no results could have it."""
         try:
             return getattr(self, name)(option, *arguments)
-        except rs.Absent:
+        except (rs.Absent, LookupError) as lacking:
+            if name != "ask" and not isinstance(lacking, rs.Absent):
+                raise
             return ABSENT
 
 

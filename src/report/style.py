@@ -1,6 +1,7 @@
 """The one look of all figures: sizes at final print width, fonts, colours that the colour-blind can tell apart."""
 
 import math
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib import _mathtext  # noqa: E402
 from matplotlib.font_manager import FontProperties  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
@@ -19,7 +21,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 # Inches as printed: figures are included at natural size, so a font's points are the reader's points.
 TEXT_WIDTH = 7.0
 COLUMN_WIDTH = 3.35
-FONT_SIZE = 7
+FONT_SIZE = 8
+_mathtext.SHRINK_FACTOR = 0.75  # exponents have 6 points; matplotlib's 0.7 cannot be set otherwise
 PNG_DPI = 200
 
 # Lines of one panel: Tol's "muted" scheme, dark ones first. Each colour has its own marker, so a line can be told
@@ -44,9 +47,9 @@ GIGA, MICRO = 1e9, 1e6
 ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
 
 plt.rcParams.update({
-    "font.family": "DejaVu Sans", "font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 0.5,
+    "font.family": "DejaVu Sans", "font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE,
     "axes.labelsize": FONT_SIZE, "xtick.labelsize": FONT_SIZE, "ytick.labelsize": FONT_SIZE,
-    "legend.fontsize": FONT_SIZE, "figure.titlesize": FONT_SIZE + 1.5, "mathtext.fontset": "dejavusans",
+    "legend.fontsize": FONT_SIZE, "figure.titlesize": FONT_SIZE + 1, "mathtext.fontset": "dejavusans",
     "axes.linewidth": 0.5, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
     "axes.grid": True, "grid.linewidth": 0.3, "grid.color": "#DDDDDD",
     "xtick.major.width": 0.5, "ytick.major.width": 0.5, "xtick.major.size": 2.5, "ytick.major.size": 2.5,
@@ -91,7 +94,6 @@ def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n 
     axis.set_minor_locator(FixedLocator([2.0**k for k in range(start, last + 1, 2)]))
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"$2^{{{round(math.log2(v))}}}$"))
     axis.set_minor_formatter(NullFormatter())
-    axis.set_tick_params(labelsize=FONT_SIZE + 1)  # exponents are drawn smaller
 
 
 def decade_axis(axis) -> None:
@@ -125,6 +127,15 @@ def text_width(text: str) -> float:
     return width / 72
 
 
+def wrapped(text: str, width: float) -> str:
+    """In lines of so many inches."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        lines = [*lines[:-1], longer] if text_width(re.sub(r"[${}^]", "", longer)) < width - 0.1 else [*lines, word]
+    return "\n".join(lines)
+
+
 def sheet(height: float, width: float = TEXT_WIDTH):
     return plt.figure(figsize=(width, height))
 
@@ -144,15 +155,14 @@ def row(figure, gids: list[str], bottom: float, height: float, left: float, righ
 
 
 def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
-    """The figure's bold first line, smaller where a long name would reach beyond the edge, and what is said below it in one
-    or more lines."""
+    """The figure's bold first line, smaller where a long name would reach beyond the edge, and what is said below it."""
     width, height = figure.get_size_inches()
-    line = figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=FONT_SIZE + 1.5, fontweight="bold")
+    line = figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=FONT_SIZE + 1, fontweight="bold")
     room, taken = (width - left - 0.06) * figure.dpi, line.get_window_extent(figure.canvas.get_renderer()).width
     if taken > room:
         line.set_fontsize(line.get_fontsize() * room / taken)
     if below:
-        figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
+        figure.text(left / width, 1 - 0.21 / height, wrapped(below, width - left), va="top", linespacing=1.25)
 
 
 def handles(looks: dict[str, dict]) -> list:
@@ -169,7 +179,7 @@ def legend(figure, looks: dict[str, dict], bottom: float, left: float = 0.06, lo
 
 def foot(figure, text: str, left: float = 0.06) -> None:
     width, height = figure.get_size_inches()
-    figure.text(left / width, 0.04 / height, text, va="bottom", linespacing=1.25)
+    figure.text(left / width, 0.04 / height, wrapped(text, width - left), va="bottom", linespacing=1.25)
 
 
 # Kinds of file that a figure is written to, vectors and pixels, and what would stand inside of when and by what.

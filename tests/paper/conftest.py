@@ -41,7 +41,7 @@ def make_paper(results: Path, out: Path, cpu: Path | None = None) -> dict:
     save, drawn = style.save, {}
 
     def blank(figure, out: Path, name: str) -> list[Path]:
-        drawn[name.partition("-")[2]] = figure  # without its number
+        drawn[name] = figure
         plt.close(figure)  # so that pyplot lets go of it
         return save(plt.figure(figsize=figure.get_size_inches()), out, name, (".pdf",))
 

@@ -5,20 +5,20 @@ import shutil
 import pytest
 
 import make
-from figures import cpu, limits, speedup, throughput
+from figures import cpu, limits, speedup
 from report import style
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """make.py without the drawing, which other tests look at."""
-    for figure in (cpu, limits, speedup, throughput):
+    for figure in (cpu, limits, speedup):
         monkeypatch.setattr(figure, "draw", lambda *_: object())
     monkeypatch.setattr(style, "save", lambda *_: [])
 
 
 # The file that is lacking, and what is said of it.
-GAPS = {"cpu.csv": "cpu-f32: not drawn, {} has no cpu.csv",
+GAPS = {"cpu.csv": "cpu: not drawn, {} has no cpu.csv",
         "limits.csv": "limits: not drawn, {} has no limits.csv",
         **{file: f'{{}} has no {file}: what needs it says "not measured" (run ' for file in (
             "timing.csv", "models.csv", "nvbench-agreement.csv", "repeat.csv.gz", "verdicts.csv")}}
