@@ -4,8 +4,11 @@
 ///   nvcc -std=c++17 -arch=native -I cccl/nvidia/cu13/include/cccl gpu_to_gpu.cu -o gpu_to_gpu
 ///   ./gpu_to_gpu
 ///
-/// It prints each sum beside what it should be, and ends with exit code 1 if one is wrong. It takes 4 GiB of GPU memory.
+/// It prints each sum beside what it should be, and ends with exit code 1 if one is wrong. It takes 4 GiB of GPU
+/// memory.
 
+#include <cuda/execution.determinism.h>
+#include <cuda/execution.require.h>
 #include <thrust/device_vector.h>
 #include <thrust/tabulate.h>
 #include <thrust/transform_reduce.h>
@@ -14,8 +17,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cub/device/device_reduce.cuh>
-#include <cuda/execution.determinism.h>
-#include <cuda/execution.require.h>
 
 /// Multiples of 2^-24 in [0, 1), or in [-1, 1).
 struct Random {

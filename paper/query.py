@@ -399,6 +399,20 @@ def ahead_of_ours(d: rs.Results, operation: str, *lines) -> pd.DataFrame:
     return best[best["ratio"] > 1.05]
 
 
+def at_shape(d: rs.Results, operation: str, line, variant: str, size: int = 26) -> float:
+    """The share of the ceiling that a call reaches at a shape."""
+    table = rs.where_is(shapes.points_of(d), operation=operation, line=line, variant=variant, status="ok")
+    share, = table[table["n"].map(shapes.size_of) == size]["share_of_read_ceiling"]
+    return share
+
+
+def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
+    """The fastest call at each shape and size, if it begins so."""
+    table = rs.where_is(shapes.points_of(d), status="ok")
+    best = table.loc[table.groupby([table["operation"], table["line"].astype(str), "n"])["time_median_s"].idxmin(), "variant"]
+    return best[best.str.startswith(calls)].tolist()
+
+
 def at_most(ahead: pd.DataFrame, calls: str) -> tuple[float, float]:
     """The largest of these sizes, as a power of two, and the largest ratio, if all are of such calls."""
     own = ahead["variant"].str.match(calls).all()
@@ -449,6 +463,36 @@ def call_costs(d: rs.Results, n: int, *variants: str) -> list[float]:
     """What a call takes longer than CUB's from C++, in us."""
     cub = peer(d, "cub/sum", n, "end_to_end")
     return [peer(d, v, n, "end_to_end") - cub for v in variants]
+
+
+# Of all committed folders.
+
+
+SAME_SUM = ["operation", "element_type", "accumulator_type", "dataset", "n", "seed", "offset_elements"]
+
+
+def of_all_runs(d: rs.Results, call: str, *modes: str) -> pd.DataFrame:
+    """A call's rows that are ok, timed so, in the experiments that time it."""
+    found = [rs.opened(record.parent, alone=True).rows(file, call, status="ok", **({"timing_mode": list(modes)} if modes else {}))
+             for record in sorted((ROOT / "experiments" / "results").glob("*/machine.json"))
+             for file in ("comparison", "tuned", "narrow", "modern", "exact", "frontier")
+             if rs.stored(record.parent / f"{file}.csv").exists() and "result" in rs.opened(record.parent, alone=True).rows(file)]
+    return pd.concat(found)
+
+
+def same_bits(d: rs.Results, call: str) -> tuple[int, int]:
+    """Of the inputs that two models of GPU added up: at how many all sums have the same bits, and how many there are."""
+    sums = of_all_runs(d, call).dropna(subset=["result"]).groupby(SAME_SUM, dropna=False)[["machine", "result"]].nunique()
+    of_two = sums[sums["machine"] > 1]
+    return (of_two["result"] == 1).sum(), len(of_two)
+
+
+def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
+    """What was found in a peer's suite; of Indigo the programs with a race, with accesses out of bounds alone, or none."""
+    rows = pd.read_csv(ROOT / "experiments" / "results" / "suites" / f"{name}.csv", dtype=str, keep_default_na=False)
+    of = {"": slice(None), "race": rows["planted"].str.contains("atomic|guard|race|sync"), "bounds": rows["planted"] == "bounds",
+          "none": rows["planted"] == ""}
+    return rs.where_is(rows.loc[of[fault]], **where)
 
 
 WORDS = {name: f for name, f in globals().items()
