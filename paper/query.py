@@ -401,7 +401,6 @@ def ahead_of_ours(d: rs.Results, operation: str, *lines) -> pd.DataFrame:
 
 def at_shape(d: rs.Results, operation: str, line, variant: str, size: int = 26) -> float:
     """The share of the ceiling that a call reaches at a shape."""
-    d.rows("shapes")  # or it lacks them
     table = rs.where_is(shapes.points_of(d), operation=operation, line=line, variant=variant, status="ok")
     share, = table[table["n"].map(shapes.size_of) == size]["share_of_read_ceiling"]
     return share
@@ -409,7 +408,6 @@ def at_shape(d: rs.Results, operation: str, line, variant: str, size: int = 26) 
 
 def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
     """The fastest call at each shape and size, if it begins so."""
-    d.rows("shapes")
     table = rs.where_is(shapes.points_of(d), status="ok")
     best = table.loc[table.groupby([table["operation"], table["line"].astype(str), "n"])["time_median_s"].idxmin(), "variant"]
     return best[best.str.startswith(calls)].tolist()

@@ -23,7 +23,8 @@ def line(axes, label):
 
 
 def texts(figure):
-    return " ".join(t.get_text() for t in figure.findobj(Text))
+    """All of them, without the breaks of their lines."""
+    return " ".join(" ".join(t.get_text() for t in figure.findobj(Text)).split())
 
 
 def legible_and_inside(figures):
@@ -38,7 +39,8 @@ def legible_and_inside(figures):
         for t in figure.findobj(Text):
             if not t.get_text().strip() or not t.get_visible() or t in undrawn:
                 continue
-            assert t.get_fontsize() >= 7, (name, t.get_text())
+            assert t.get_fontsize() * (style._mathtext.SHRINK_FACTOR if "^" in t.get_text() else 1) >= (
+                6 if "^" in t.get_text() else 8), (name, t.get_text())
             box = t.get_window_extent()
             assert bounds.x0 <= box.x0 and box.x1 <= bounds.x1, (name, t.get_text())
             assert bounds.y0 <= box.y0 and box.y1 <= bounds.y1, (name, t.get_text())

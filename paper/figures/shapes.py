@@ -16,14 +16,13 @@ SECTIONS = {"row_sums": ("rows", "shape_columns"), "column_sums": ("columns", "s
             "segment_sums": ("segments", "lengths")}
 FIRST = ["tuned", "cub", "thrust", "cublas"]
 LEARNERS = "modern/"  # kernels of a few lines: without panels
-HEADS = {"rows": "Rows; across: elements of each", "columns": "Columns; across: elements of each", "segments": "Segments; across: how long"}
 SHARES = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, math.inf)
 WORDS = ("below 1 %", "1 to 3", "3 to 10", "10 to 30", "30 to 50", "50 to 70", "70 to 80", "80 to 90", "above 90 %")
 # From dark to light, so that print without colour shows it, too.
 COLORS = ("#1A0B3B", "#3B1C6B", "#6B2480", "#9C2E7F", "#CC3F71", "#EE605E", "#FA8D62", "#FDBB84", "#FCF3C6")
 NO_TIME = "#D8D8D8"
 PER_LINE = 5
-LEFT, RIGHT, GAP, CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.36, 0.06, 0.14, 0.12, 0.3, 0.15, 0.24, 0.84, 0.44, 0.52
+LEFT, RIGHT, GAP, CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.36, 0.06, 0.14, 0.12, 0.3, 0.15, 0.24, 0.84, 0.56, 0.52
 
 
 def panels_of(table) -> list[str]:
@@ -70,6 +69,8 @@ def points_of(results: rs.Results, element_type: str = "f32"):
     """The rows of the map, with `line`: how many elements one output has, or how long segments are. Of calls from Python
     their kernels alone, replayed."""
     same = dict(device="cuda", element_type=element_type, cache_state="cold_dirty", operation=list(SECTIONS))
+    if results.experiment("shapes") is None:
+        raise rs.Absent("no shapes.csv")
     table, python = rs.where_is(results.experiment("shapes"), timing_mode="device", **same), results.experiment("shapes-python")
     if python is not None:
         called = rs.where_is(python, timing_mode="replay", **same)
@@ -110,7 +111,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
             axes.remove()
         for k, (axes, (what, name, lengths, part, best)) in enumerate(zip(row, line)):
             if not k or line[k - 1][0] != what:
-                figure.text(axes.get_position().x0, (top - 0.02) / figure.get_figheight(), HEADS[what], va="top",
+                figure.text(axes.get_position().x0, (top - 0.02) / figure.get_figheight(), what.capitalize(), va="top",
                             fontweight="bold")
             axes.set_gid(f"shapes:{name}:{what}")
             draw_cells(axes, cells(part, lengths, sizes), cells(best, lengths, sizes) >= 0)
@@ -122,8 +123,8 @@ def draw(results: rs.Results, element_type: str = "f32"):
     patches = dict(zip(WORDS, ({"facecolor": c, "edgecolor": "#888888", "linewidth": 0.3} for c in COLORS)))
     style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, 0.2, handlelength=1.2, ncols=5)
     style.title(figure, f"Which sum of rows, columns or segments is fast, on one {results.machine_of('shapes.csv').gpu}",
-                f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements. Colour: share of the speed of only reading and "
-                "writing as much.")
+                f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements; across: elements of each row or column, kinds of "
+                "segments. Colour: share of the speed of only reading and writing as much.")
     replayed = " Calls from Python: kernels alone." if (table["timing_mode"] == "replay").any() else ""
     style.foot(figure, f"Dots: the fastest; where there is none, a kernel for learners. White: not asked.{replayed}")
     return figure

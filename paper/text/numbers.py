@@ -121,10 +121,12 @@ class Numbers:
         """As LaTeX; Mistake where no results could have it."""
         try:
             return getattr(self, name)(option, *arguments)
-        except (rs.Absent, LookupError) as lacking:
-            if name != "ask" and not isinstance(lacking, rs.Absent):
-                raise
+        except rs.Absent:
             return ABSENT
+        except (LookupError, ValueError):  # of rows that a query takes for granted
+            if name == "ask":
+                return ABSENT
+            raise
 
 
 def shown(column: str, value: float, unit: str) -> str:

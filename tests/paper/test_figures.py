@@ -1,20 +1,20 @@
-"""The figures show what the CSV says: every variant, only ok points, one timing mode a panel, legible at print size."""
+"""The figures show what the CSV says: only ok points, legible at print size; and pictures of kernels."""
 
 import re
+import shutil
+import subprocess
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from drawn import axes_of, line, texts
-from synthetic import GPU, LIMITS, catalog_rows, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
+from synthetic import LIMITS, cpu_rows, gpu_rows, limits_rows, write_folder
 
 import make
-from report import results as rs
 from report import style
-from figures import cpu, limits, throughput
+from figures import cpu, kernels, limits
 
 SIZES = [2**k for k in range(18, 29, 2)]
-FEW = {v: GPU[v] for v in ("levels/naive", "multiblock/two-launch", "multiblock/last-block", "cub/sum")}
 
 
 def read(folder, rows, **more):
@@ -30,79 +30,10 @@ def results(tmp_path_factory):
 @pytest.fixture(scope="module")
 def drawn(results):
     """The figures of one folder, laid out once for all tests that only look at them."""
-    made = {"throughput": throughput.draw(results, "f32"), "cpu": cpu.draw(results, "f32"), "limits": limits.draw(results)}
+    made = {"cpu": cpu.draw(results, "f32"), "limits": limits.draw(results)}
     for figure in made.values():
         figure.draw_without_rendering()
     return made
-
-
-# --------------------------------------------------------------------------------------------- what is shown
-
-
-def test_every_document_has_a_panel_with_all_its_variants(drawn):
-    for group in rs.DOCUMENTS:
-        axes = axes_of(drawn["throughput"], f"throughput:{group}")
-        labels = {l.get_label().split(" [")[0] for l in [*axes.containers, *axes.get_lines()]}
-        assert {v for v in GPU if v.startswith(group)} <= labels
-        # A kernel that finishes on the host has no device time.
-        assert group == "unroll" or group == "squares" or not any("[host]" in c.get_label() for c in axes.containers)
-
-
-def test_it_is_the_share_of_the_read_ceiling_with_its_interval(drawn):
-    axes = axes_of(drawn["throughput"], "throughput:multiblock")
-    xy, intervals = line(axes, "multiblock/two-launch")
-    share = (4e-6 + 2**26 / 4.5e12) / (6e-6 + 2**26 / 3e12)
-    assert dict(map(tuple, xy))[2**24] == pytest.approx(share)
-    segment = intervals[0].get_segments()[[n for n, _ in xy].index(2**24)]
-    assert (segment[0][1], segment[1][1]) == (pytest.approx(share / 1.01), pytest.approx(share / 0.99))
-    assert "cub/sum" in {c.get_label() for c in axes.containers} and axes.get_yscale() == "log"
-    floor, = (dict(map(tuple, l.get_xydata())) for l in axes.get_lines() if l.get_gid() == "floor")
-    assert floor[2**24] == pytest.approx((4e-6 + 2**26 / 4.5e12) / 2e-6)
-
-
-@pytest.fixture(scope="module")
-def unusual(tmp_path_factory):
-    """The figure of a folder with the user's own variants, and points that are not ok."""
-    rows = gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)
-    rows += [timed(1e-6 * k, variant="mine/fancy", n=n) for k, n in enumerate(SIZES, 1)]
-    rows += [timed(1e-6, variant="levels/brand-new", settings="finish=atomic", n=n) for n in SIZES]
-    rows += [timed(1e-5, variant="mine/small", n=2**24), row(variant="mine/small", n=2**28, status="refused", reason="too big")]
-    victim = next(r for r in rows if r["variant"] == "multiblock/two-launch" and r["n"] == 2**22)
-    victim.update(row(variant=victim["variant"], n=2**22, settings=victim["settings"], status="wrong", reason="no"))
-    for key in ("time_median_s", "time_ci_low_s", "time_ci_high_s"):
-        victim[key] = 1e-9  # times beside a status that is not ok must not be believed
-    r = read(tmp_path_factory.mktemp("r") / "m", rows, catalog=catalog_rows(FEW | {"levels/brand-new": FEW["levels/naive"]}))
-    return throughput.draw(r, "f32")
-
-
-def test_a_new_variant_is_drawn_without_an_edit(unusual):
-    xy, _ = line(axes_of(unusual, "throughput:your variants"), "mine/fancy")
-    assert len(xy) == len(SIZES)
-    line(axes_of(unusual, "throughput:levels"), "levels/brand-new [atomic]")
-    assert "mine/fancy" in texts(unusual) and "brand-new" in texts(unusual)
-
-
-def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(unusual):
-    xy, _ = line(axes_of(unusual, "throughput:multiblock"), "multiblock/two-launch")
-    assert np.isnan(dict(map(tuple, xy))[2**22])
-    assert "1 refused, 1 wrong" in texts(unusual)
-
-
-def test_modes_are_never_mixed_unsaid(drawn):
-    # twopass/template-unrolled and unroll/unroll8-template have page-locked memory, too; no document does.
-    assert "pinned" not in texts(drawn["throughput"]) and "page-locked" not in texts(drawn["throughput"])
-    titles = {a.get_gid(): a.get_title(loc="left") for a in drawn["throughput"].axes}
-    assert "device part only" in titles["throughput:squares"] and "device part only" in titles["throughput:unroll"]
-    for group in ("twopass", "levels", "multiblock"):
-        assert "device time" in titles[f"throughput:{group}"] and "part" not in titles[f"throughput:{group}"]
-
-
-def test_l2_and_the_documents_own_size_are_marked(drawn):
-    axes = axes_of(drawn["throughput"], "throughput:unroll")
-    vertical = [l.get_xdata()[0] for l in axes.get_lines() if len(l.get_xdata()) == 2 and len(set(l.get_xdata())) == 1]
-    assert 50 * 2**20 / 4 in vertical and 2**24 in vertical
-    assert {"n that fills L2, 50 MiB", "document's own n", "an empty call"} == {
-        t.get_text() for legend in drawn["throughput"].legends for t in legend.get_texts()}
 
 
 # ----------------------------------------------------------------------------------------------- limits
@@ -164,9 +95,45 @@ def test_cpu_figure_shows_loops_by_level_and_each_librarys_fastest(drawn):
 
 def test_without_a_read_ceiling_or_rows_of_the_type_there_is_no_figure(results, tmp_path):
     without = dict(read_time_s="", launch_floor_s="", share_of_read_ceiling="")
-    r = read(tmp_path / "m", [r | without for r in gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)],
-             limits=[r | without for r in limits_rows(SIZES)])
-    assert throughput.draw(r, "f32") is limits.draw(r) is throughput.draw(results, "f64") is cpu.draw(results, "f64") is None
+    r = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES[:1]), limits=[r | without for r in limits_rows(SIZES)])
+    assert limits.draw(r) is cpu.draw(results, "f64") is None
+
+
+# ------------------------------------------------------------------------------------------ pictures of kernels
+
+
+@pytest.mark.parametrize("name", make.in_paper("picture"))
+def test_a_picture_of_a_kernel_has_its_whole_tree_and_letters_of_8_points(name):
+    svg = kernels.cropped((kernels.DRAWN / f"{name}.svg").read_text())
+    root = ElementTree.fromstring(svg)
+    _, top, wide, tall = map(float, root.get("viewBox").split())
+    print_scale = float(root.get("width").removesuffix("pt")) / wide
+    assert float(root.get("font-size")) * print_scale == pytest.approx(8, 1e-4)
+    assert tall * print_scale == pytest.approx(float(root.get("height").removesuffix("pt")), 1e-4)
+    rows = [float(g.get("transform").partition(",")[2].rstrip(")")) for g in root.iter() if g.get("class") == "row"]
+    assert len(rows) > 2 and top < min(rows) and max(rows) + 12 < top + tall, "a cell is 12 high"
+    heading = [float(t.get("y")) for t in root if t.tag.endswith("text")]
+    assert heading and not any(top < y < top + tall for y in heading), "heading and map of sectors are cut off"
+
+
+def test_the_paper_has_three_pictures_of_kernels():
+    assert len(make.in_paper("picture")) == 3
+
+
+@pytest.mark.skipif(shutil.which("rsvg-convert") is None, reason="rsvg-convert is not installed")
+def test_a_picture_is_a_vector_pdf_with_its_arrowheads_and_the_same_each_time(tmp_path):
+    name = make.in_paper("picture")[0]
+    first = kernels.draw(name, tmp_path).read_bytes()
+    assert first.startswith(b"%PDF") and first == kernels.draw(name, tmp_path).read_bytes()
+    assert not re.search(rb"/Subtype\s*/Image", first)
+    without = re.sub(r"marker-end:url\(#head\)", "", (kernels.DRAWN / f"{name}.svg").read_text())
+    done = subprocess.run(["rsvg-convert", "--format=pdf"], input=kernels.cropped(without).encode(), capture_output=True)
+    assert done.returncode == 0 and len(done.stdout) < 0.95 * len(first), "the arrowheads are in the file"
+
+
+def test_without_a_converter_no_picture_is_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert kernels.draw(make.in_paper("picture")[0], tmp_path) is None and not list(tmp_path.iterdir())
 
 
 # ------------------------------------------------------------------------------------------------- looks

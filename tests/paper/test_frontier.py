@@ -27,27 +27,33 @@ def folder_of(path, rows) -> rs.Results:
 
 
 ROWS = [row("compensated/plain", 1.1, 50), row("cub/sum", 1.0, 80), row("compensated/kahan", 1.2, 0.75),
-        row("levels/naive", 4.0, 9), row("tuned/sum wide_sum", 1.05, 0.25, accumulator_type="f64"),
+        row("levels/naive", 4.0, 9), row("tuned/sum wide_sum", 1.05, 0.3, accumulator_type="f64"),
         row("cub@3.5.0/sum", 1.6, 2, settings="determinism=gpu_to_gpu"), row("compensated/in-double", 1.3, 0)]
 
 
-def test_it_shows_the_error_in_units_of_the_exact_sum_against_the_time_over_reading(tmp_path):
+def errors(figure) -> set[str]:
+    return {t.get_text() for t in figure.texts}
+
+
+def slower(figure, call: str, dataset: str = "random", kind: str = "f32") -> list[float]:
+    return line(axes_of(figure, f"frontier:{kind}"), f"{call} {dataset}")[0][:, 0].tolist()
+
+
+def test_it_shows_the_time_over_reading_and_the_error_in_units_of_the_exact_sum(tmp_path):
     figure = frontier.draw(folder_of(tmp_path / "m", ROWS))
-    axes = axes_of(figure, "frontier:f32:random")
-    assert [a.get_gid() for a in figure.axes] == ["frontier:f32:random"]
-    for call, slower, ulps in (("compensated/plain", 1.1, 50), ("cub/sum", 1.0, 80),
-                               ("tuned/sum wide_sum", 1.05, 0.25), ("cub@ gpu_to_gpu", 1.6, 2)):
-        assert line(axes, call)[0].tolist() == [[pytest.approx(slower), pytest.approx(ulps)]]
-    assert "levels/naive" not in {l.get_label() for l in axes.get_lines()}  # that is in a table
-    # Nothing is closer than the axis goes.
-    assert line(axes, "compensated/in-double")[0].tolist() == [[pytest.approx(1.3), frontier.FLOOR]]
-    said = texts(figure)
-    assert "Synthetic GPU" in said and "CUB, gpu_to_gpu" in said and "tuned, f32 into f64" in said
+    assert [a.get_gid() for a in figure.axes] == ["frontier:f32"]
+    for call, times in (("compensated/plain", 1.1), ("cub/sum", 1.0), ("tuned/sum wide_sum", 1.05), ("cub@ gpu_to_gpu", 1.6)):
+        assert slower(figure, call) == [pytest.approx(times)]
+    assert {"50", "80", "0.3", "2.0", "0.8", "0.0"} <= errors(figure)
+    bold = {t.get_text() for t in figure.texts if t.get_fontweight() == "bold"}
+    assert {"0.3", "0.0"} <= bold and "0.8" not in bold, "rounded once"
+    names = [t.get_text() for t in figure.axes[0].get_yticklabels()]
+    assert "levels/naive" not in names  # that is in a table
+    assert "Synthetic GPU" in texts(figure) and {"CUB, gpu_to_gpu", "tuned, f32 into f64"} <= set(names)
 
 
-def test_on_the_frontier_is_what_nothing_beats_in_both(tmp_path):
-    front = frontier.frontier_of(frontier.points_of(folder_of(tmp_path / "m", ROWS).experiment("frontier")))
-    assert front["call"].tolist() == ["cub/sum", "tuned/sum wide_sum", "compensated/in-double"]
+def test_large_errors_are_powers_of_ten():
+    assert [frontier.in_units(v) for v in (0.04, 0.5, 9.9, 9.96, 7598, 2e6)] == ["0.0", "0.5", "9.9", "10", "7598", "$10^{6}$"]
 
 
 def test_units_are_those_of_the_elements_type(tmp_path):
@@ -61,7 +67,7 @@ def test_an_unknown_sum_keeps_its_name_and_others_sizes_and_failures_are_left_ou
     figure = frontier.draw(folder_of(tmp_path / "m", rows))
     assert "mine/first-idea" in texts(figure) and "thrust" not in texts(figure)
     # It is of the size with all kinds of data.
-    assert line(axes_of(figure, "frontier:f32:random"), "cub/sum")[0].tolist() == [[pytest.approx(1.0), pytest.approx(80)]]
+    assert slower(figure, "cub/sum") == slower(figure, "cub/sum", "spread") == [pytest.approx(1.0)] and "5.0" not in errors(figure)
 
 
 def called(call: str, mode: str, speedup: float, ulps: float, **more) -> dict:
@@ -81,14 +87,14 @@ def test_sums_called_from_python_stand_where_they_are_beside_cub(tmp_path):
     assert "torch" not in texts(frontier.draw(rs.Results(tmp_path / "m")))
     synthetic.write_csv(tmp_path / "m" / "frontier-python.csv", FROM_PYTHON)
     figure = frontier.draw(rs.Results(tmp_path / "m"))
-    axes = axes_of(figure, "frontier:f32:random")
     # CUB is at 1; kernels alone where there are such, of JAX the call. A slow one would stretch the axis.
-    for call, slower, ulps in (("torch/sum", 1 / 0.8, 3), ("jax/sum", 2, 30)):
-        assert line(axes, call)[0].tolist() == [[pytest.approx(slower), pytest.approx(ulps)]], call
-    said = texts(figure)
-    assert "torch.sum" in said and "f32 into f64" not in said.partition("torch")[2] and "jax.numpy.sum, its call" in said
-    assert "cupy" not in said and "numpy/sum" not in said
-    assert line(axes, "cub/sum")[0].tolist() == [[pytest.approx(1), pytest.approx(80)]]  # drawn once, by its device time
+    for call, times in (("torch/sum", 1 / 0.8), ("jax/sum", 2)):
+        assert slower(figure, call) == [pytest.approx(times)], call
+    assert {"3.0", "30"} <= errors(figure)
+    names = " ".join(t.get_text() for t in figure.axes[0].get_yticklabels())
+    assert "torch.sum" in names and "f32 into f64" not in names.partition("torch")[2] and "jax.numpy.sum, its call" in names
+    assert "cupy" not in names and "numpy/sum" not in names
+    assert slower(figure, "cub/sum") == [pytest.approx(1)]  # drawn once, by its device time
 
 
 def test_folders_of_their_own_are_found_and_without_times_there_is_no_figure(tmp_path):

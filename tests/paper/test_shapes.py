@@ -37,10 +37,11 @@ def rows_of(variant: str, operation: str, share, lines=LENGTHS) -> list[dict]:
 
 
 ROWS = [*rows_of("cub/segmented-fixed", "row_sums", lambda n, line: 0.95 if line == 2**18 else 0.2),
-        *rows_of("modern/row-by-thread", "row_sums", lambda n, line: {2: 0.85, 1000: 0.02}.get(line)),
-        *rows_of("modern/column-by-tiles", "column_sums", lambda n, line: 0.6),
+        *rows_of("thrust/by-row", "row_sums", lambda n, line: {2: 0.85, 1000: 0.02}.get(line)),
+        *rows_of("cublas/gemv-ones", "column_sums", lambda n, line: 0.6),
         *rows_of("thrust/reduce-by-key", "segment_sums", lambda n, line: 0.4, KINDS),
         row("cub/segmented-fixed", "row_sums", 2**22, 2, 0.001, element_type="f64")]
+LEARNERS = rows_of("modern/row-by-thread", "row_sums", lambda n, line: {2: 0.9}.get(line))
 
 
 def folder_of(path, rows) -> rs.Results:
@@ -62,16 +63,22 @@ def test_a_panel_for_each_call_shows_its_share_at_each_shape(tmp_path):
     figure.draw_without_rendering()
     legible_and_inside({"shapes": figure})
     assert [a.get_gid() for a in figure.axes] == [
-        "shapes:cub/segmented-fixed:rows", "shapes:modern/row-by-thread:rows", "shapes:modern/column-by-tiles:columns",
+        "shapes:cub/segmented-fixed:rows", "shapes:thrust/by-row:rows", "shapes:cublas/gemv-ones:columns",
         "shapes:thrust/reduce-by-key:segments"]
     by_cub = axes_of(figure, "shapes:cub/segmented-fixed:rows")
     assert shares(by_cub).tolist() == [[0.2, 0.2, 0.95]] * 3, "of f32 alone"
     assert dots(by_cub) == {(x, y) for x in (1, 2) for y in range(3)}, "the fastest at 1000 and 2^18"
-    by_thread = axes_of(figure, "shapes:modern/row-by-thread:rows")
+    by_thread = axes_of(figure, "shapes:thrust/by-row:rows")
     assert np.isnan(shares(by_thread)[:, 2]).all(), "refused"
     assert dots(by_thread) == {(0, y) for y in range(3)}
     kinds = axes_of(figure, "shapes:thrust/reduce-by-key:segments")
     assert [t.get_text() for t in kinds.get_xticklabels()] == ["one-giant", "uniform 32"]
+
+
+def test_a_kernel_for_learners_has_no_panel_but_takes_the_dots_where_it_is_the_fastest(tmp_path):
+    figure = shapes.draw(folder_of(tmp_path / "m", [*ROWS, *LEARNERS]))
+    assert not any("modern" in a.get_gid() for a in figure.axes)
+    assert dots(axes_of(figure, "shapes:thrust/by-row:rows")) == set()
 
 
 def test_calls_from_python_are_replayed_beside(tmp_path):
@@ -91,7 +98,7 @@ def test_what_was_not_measured_has_no_panel(tmp_path):
     figure = shapes.draw(folder_of(tmp_path / "few", few))
     figure.draw_without_rendering()
     legible_and_inside({"few": figure})
-    assert len(figure.axes) == 1 and "Sums of rows" not in texts(figure)
+    assert len(figure.axes) == 1 and "Rows" not in texts(figure)
     no_ceiling = [r | dict(share_of_read_ceiling="") for r in few]
     assert shapes.draw(folder_of(tmp_path / "no-ceiling", no_ceiling)) is None
     assert shapes.draw(folder_of(tmp_path / "cpu", [r | dict(device="cpu") for r in few])) is None
@@ -109,7 +116,9 @@ def test_the_largest_map_fits_a_page(tmp_path):
 
 
 def test_the_table_names_the_fastest_call_and_the_fastest_library(tmp_path):
-    table = summary.shapes_to_call(folder_of(tmp_path / "m", ROWS))
+    learners = {"thrust/by-row": "modern/row-by-thread", "cublas/gemv-ones": "modern/column-by-tiles"}
+    rows = [r | dict(variant=learners.get(r["variant"], r["variant"])) for r in ROWS]
+    table = summary.shapes_to_call(folder_of(tmp_path / "m", rows))
     assert "| rows of 2 | `modern/row-by-thread` | 11.8 | 85 % | `cub/segmented-fixed` | 4.25 |" in table
     assert "| rows of 2^18 | `cub/segmented-fixed` | 10.5 | 95 % |" in table
     assert "| segments, uniform:32 | `thrust/reduce-by-key` | 25.0 | 40 % | `thrust/reduce-by-key` | 1.00 |" in table

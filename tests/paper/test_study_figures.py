@@ -11,7 +11,7 @@ from synthetic import WIDTH, timed, write_contrasts
 import make
 from report import results as rs
 from report import style
-from figures import ablation, accuracy, grid, index, ladders, latency, levels, peers
+from figures import ablation, accuracy, grid, index, ladders, latency, levels, peers, releases
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 UNROLL = dict(zip(ladders.STEPS["unroll"].split(), (2, 1.25, 2, 2, 1.25, 1.6, 1.25, 0.4)))  # by step, its gain
@@ -63,34 +63,28 @@ def unroll(without=()) -> dict[str, float | None]:
     return values
 
 
-CUB = call("unrolling", 2e-4, "cub/sum:counts=auto", 2**24) | dict(speedup=1, speedup_reference="cub/sum", share_of_read_ceiling=0.8)
-
-
-def test_a_ladder_has_each_step_beside_cub_and_where_the_texts_gains_lead(tmp_path):
-    figure = ladders.draw(folder_of(tmp_path / "m", [CUB], values=unroll()))
+def test_a_ladder_has_each_step_over_the_first_kernel_and_where_the_texts_gains_lead(tmp_path):
+    figure = ladders.draw(folder_of(tmp_path / "m", values=unroll()))
     assert [a.get_gid() for a in figure.axes] == ["ladder:unroll"]
     axes = axes_of(figure, "ladder:unroll")
     assert [t.get_text() for t in axes.get_yticklabels()] == [
         "neighbored", "neighbored-less", "interleaved", "unroll2", "unroll4", "unroll8", "unroll8-warp", "unroll8-complete",
         "unroll8-template"]
-    heights = [0.2 * math.prod(list(UNROLL.values())[:k]) for k in range(9)]
+    heights = [math.prod(list(UNROLL.values())[:k]) for k in range(9)]
     assert points(axes, "now", along_x=True) == {k: pytest.approx(h) for k, h in enumerate(heights)}
-    assert interval(axes, "now", 3, along_x=True) == pytest.approx((1 - WIDTH, 1 + WIDTH))
+    assert interval(axes, "now", 3, along_x=True) == pytest.approx((5 * (1 - WIDTH), 5 * (1 + WIDTH)))
     # The text's own gains, one on the other; it tells none of the last two steps.
-    gains = [0.2, 1.76, 1.2, 1.82, 1.45, 1.45, 1.29]
-    assert points(axes, "then", along_x=True) == {
-        k: pytest.approx(math.prod(gains[:k + 1])) for k in range(1, len(gains))}
+    gains = [1.76, 1.2, 1.82, 1.45, 1.45, 1.29]
+    assert points(axes, "then", along_x=True) == {k + 1: pytest.approx(math.prod(gains[:k + 1])) for k in range(len(gains))}
     assert {"1000", "500", "400", "1.25", "1.76", "0.400"} <= {t.get_text() for t in figure.texts}
-    assert [p.get_x() for p in axes.patches] == [pytest.approx(1.25)]  # the read ceiling
-    assert "CUB in another run" not in texts(figure)
+    assert "CUB" not in texts(figure), "its times are of another run"
 
 
-def test_a_ladder_may_lack_a_kernel_or_stand_beside_cub_of_another_run_but_not_without_it(tmp_path):
-    other = folder_of(tmp_path / "other", [CUB | dict(experiment="comparison")], values=unroll(without=["U1b"]))
-    figure = ladders.draw(make.read_results(other.folder))
-    assert "CUB in another run" in texts(figure) and [t.get_text() for t in figure.texts].count("not measured") == 1
+def test_a_ladder_may_lack_a_kernel_but_not_the_first(tmp_path):
+    figure = ladders.draw(folder_of(tmp_path / "m", values=unroll(without=["U1b"])))
+    assert [t.get_text() for t in figure.texts].count("not measured") == 1
     assert set(points(axes_of(figure, "ladder:unroll"), "now", along_x=True)) == set(range(9)) - {4}
-    assert ladders.draw(folder_of(tmp_path / "alone", values=unroll())) is None
+    assert ladders.draw(folder_of(tmp_path / "none", values={k: v for k, v in unroll().items() if k != "ladder.unroll"})) is None
 
 
 def test_every_document_has_a_ladder_whose_steps_follow_each_other():
@@ -198,23 +192,40 @@ def error_row(error: float, variant: str, settings: str, n: int, dataset: str, m
                  timing_mode="end_to_end", cache_state="warm") | dict(abs_error=error, sum_of_magnitudes=magnitudes)
 
 
-def test_accuracy_has_a_mark_for_each_order_relative_to_the_magnitudes(tmp_path):
+def test_accuracy_is_the_largest_error_of_each_source_relative_to_the_magnitudes(tmp_path):
     rows = [error_row(e * (1 + k), "levels/naive", f"finish={f}", n, "random")
             for k, n in enumerate((2**10, 2**20)) for f, e in (("atomic", 3e-6), ("host", 1e-6))]
     rows += [error_row(1e-7, v, "", n, "random") for v in ("cub/sum", "thrust/reduce") for n in (2**10, 2**20)]
-    rows += [error_row(0, "levels/naive", "finish=host", 2**10, "alternating")]
+    rows += [error_row(1, "levels/naive", "finish=host", 2**10, "ill-conditioned")]
     rows += [error_row(1, "squares/chunked", "", 2**10, "random") | dict(status="wrong")]
     figure = accuracy.draw(folder_of(tmp_path / "m", rows))
-    assert [a.get_gid() for a in figure.axes] == ["accuracy:random"]
-    axes = axes_of(figure, "accuracy:random")
-    assert sorted(y for _, y in line(axes, "levels")[0]) == pytest.approx([1e-8, 2e-8, 3e-8, 6e-8])
-    assert [round(math.log2(x)) for x, _ in line(axes, "cub")[0]] == [10, 20]
-    assert all(l.get_linestyle() == "None" for l in axes.get_lines() if l.get_label() in ("levels", "cub"))
+    axes = axes_of(figure, "accuracy")
+    assert points(axes, "levels") == {2**10: pytest.approx(3e-8), 2**20: pytest.approx(6e-8)}
+    assert points(axes, "cub") == {n: pytest.approx(1e-9) for n in (2**10, 2**20)}
     said = texts(figure)
-    assert "Exact at every n and in every order: alternating." in said
-    assert "CUB and Thrust" in said and "squares" not in said
+    assert "CUB, Thrust" in said and "squares" not in said
     rows[-3]["abs_error"] *= 2  # a sum of Thrust's
-    assert "CUB and Thrust" not in texts(accuracy.draw(folder_of(tmp_path / "apart", rows)))
+    assert "CUB, Thrust" not in texts(accuracy.draw(folder_of(tmp_path / "apart", rows)))
+
+
+def test_upgrades_show_what_changed_and_the_range_of_the_rest(tmp_path):
+    def pair(base, to, element_type, speedup, verdict, **more):
+        return dict(pair="adjacent", base=f"cub@{base}/sum", variant=f"cub@{to}/sum", element_type=element_type, n=2**12,
+                    timing_mode="graph", cache_state="warm", speedup=speedup, verdict=verdict, schema_version=3, base_time_s=1,
+                    time_s=1 / speedup, ci_low=speedup, ci_high=speedup, same_code="", reason="") | more
+
+    rows = [pair("1.15.1", "2.0.1", "i8", 1.5, "FASTER"), pair("1.15.1", "2.0.1", "f32", 0.99, "SAME"),
+            pair("1.15.1", "2.0.1", "f64", 1.01, "UNDECIDED"), pair("2.0.1", "2.10.0", "f32", 0.9, "SLOWER"),
+            pair("2.0.1", "2.9.0", "f32", 7, "FASTER", timing_mode="device"), pair("1.15.1", "2.10.0", "i8", 7, "FASTER", pair="newest")]
+    synthetic.write_folder(tmp_path / "m")
+    synthetic.write_csv(tmp_path / "m" / "releases.csv", rows)
+    figure = releases.draw(rs.Results(tmp_path / "m"))
+    axes = axes_of(figure, "upgrades")
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["1.15.1 to 2.0.1", "2.0.1 to 2.10.0"]
+    assert {t: [round(x, 2) for x in line(axes, t)[0][:, 0]] for t in ("i8", "f32")} == {"i8": [1.5], "f32": [0.9]}
+    assert [l.get_xdata() for l in axes.get_lines() if l.get_gid() == "unchanged"] == [[0.99, 1.01]]
+    synthetic.write_csv(tmp_path / "m" / "releases.csv", rows[4:])
+    assert releases.draw(rs.Results(tmp_path / "m")) is None
 
 
 # --------------------------------------------------------------------------------------------- all of them

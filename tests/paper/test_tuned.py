@@ -21,25 +21,25 @@ def drawn(folder):
     return figure.draw(rs.Results(folder))
 
 
-def test_the_figure_has_each_type_in_each_way(drawn):
+def test_the_figure_has_each_way(drawn, folder):
     powers, others = [n for n in sorted(SIZES) if figure.is_power(n)], [3000001]
-    for gid, mode, state in (("cold_dirty", "device", "cold_dirty"), ("warm", "device", "warm"), ("graph", "graph", "warm")):
-        gain = synthetic.TUNED_GAINS[mode, state]
-        for element_type, less in (("i32", 1), ("f64", 0.9)):
-            axes = axes_of(drawn, f"speedup:{element_type}")
+    for of, element_type, less in ((drawn, "f32", 1), (figure.draw(rs.Results(folder), "f64"), "f64", 0.9)):
+        axes = axes_of(of, "speedup")
+        for gid, mode, state in (("cold_dirty", "device", "cold_dirty"), ("warm", "device", "warm"), ("graph", "graph", "warm")):
+            gain = synthetic.TUNED_GAINS[mode, state]
             for label, sizes in ((gid, powers), (f"{gid}, {figure.DRAWN}", others)):
                 xy, bars = line(axes, label)
                 assert [x for x, _ in xy] == sizes and [y for _, y in xy] == pytest.approx([gain * less] * len(sizes))
                 low, high = bars[0].get_segments()[0][:, 1]
                 assert (low, high) == pytest.approx((0.99 * gain * less, 1.01 * gain * less))
-    assert [y for _, y in line(axes_of(drawn, "speedup:f64"), "off")[0]] == pytest.approx([1.4] * 3)
+    assert [y for _, y in line(axes, "off")[0]] == pytest.approx([1.4] * 3)
 
 
 def test_both_are_beside_the_read_ceiling(drawn, folder):
     table = rs.where_is(rs.Results(folder).experiment("tuned"), element_type="f32", timing_mode="device",
                         cache_state="cold_dirty", offset_elements=0).set_index(["variant", "n"])["share_of_read_ceiling"]
     for variant, label in (("tuned/sum", "tuned"), ("cub/sum", "CUB")):
-        xy, _ = line(axes_of(drawn, "share:f32"), label)
+        xy, _ = line(axes_of(drawn, "share"), label)
         assert len(xy) == 3 and all(table[variant, n] == share for n, share in xy)
 
 
@@ -55,7 +55,7 @@ def test_intervals_that_reach_below_1_are_counted(drawn, tmp_path):
 def test_what_was_not_measured_is_not_drawn(tmp_path):
     graphs = [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"]
     drawn = figure.draw(rs.Results(synthetic.write_folder(tmp_path / "graphs", tuned=graphs)))
-    assert [a.get_gid() for a in drawn.axes] == ["speedup:f32", "share:f32"]
+    assert [a.get_gid() for a in drawn.axes] == ["speedup", "share"]
     of_cub = [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"]
     assert figure.draw(rs.Results(synthetic.write_folder(tmp_path / "cub", tuned=of_cub))) is None
 
