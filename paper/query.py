@@ -472,12 +472,12 @@ SAME_SUM = ["operation", "element_type", "accumulator_type", "dataset", "n", "se
 
 
 def of_all_runs(d: rs.Results, call: str, *modes: str) -> pd.DataFrame:
-    """A call's rows that are ok, timed so, in the experiments that time it."""
+    """A call's rows that have a speedup, timed so, in the experiments that time sums."""
     found = [rs.opened(record.parent, alone=True).rows(file, call, status="ok", **({"timing_mode": list(modes)} if modes else {}))
              for record in sorted((ROOT / "experiments" / "results").glob("*/machine.json"))
              for file in ("comparison", "tuned", "narrow", "modern", "exact", "frontier")
              if rs.stored(record.parent / f"{file}.csv").exists() and "result" in rs.opened(record.parent, alone=True).rows(file)]
-    return pd.concat(found)
+    return pd.concat(found).dropna(subset=["speedup"])
 
 
 def same_bits(d: rs.Results, call: str) -> tuple[int, int]:

@@ -223,7 +223,7 @@ def test_upgrades_show_what_changed_and_the_range_of_the_rest(tmp_path):
     axes = axes_of(figure, "upgrades")
     assert [t.get_text() for t in axes.get_yticklabels()] == ["1.15.1 to 2.0.1", "2.0.1 to 2.10.0"]
     assert {t: [round(x, 2) for x in line(axes, t)[0][:, 0]] for t in ("i8", "f32")} == {"i8": [1.5], "f32": [0.9]}
-    assert [l.get_xdata() for l in axes.get_lines() if l.get_gid() == "unchanged"] == [[0.99, 1.01]]
+    assert [list(l.get_xdata()) for l in axes.get_lines() if l.get_gid() == "unchanged"] == [[0.99, 1.01]]
     synthetic.write_csv(tmp_path / "m" / "releases.csv", rows[4:])
     assert releases.draw(rs.Results(tmp_path / "m")) is None
 
