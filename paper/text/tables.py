@@ -178,7 +178,7 @@ def machines_rows(results: rs.Results) -> list[str]:
 
 def provenance_rows(results: rs.Results) -> list[str]:
     """Each experiment's date, revision and card, in the order in which they were run, the CPU's last."""
-    names = dict.fromkeys([*rs.experiments_in(results.folder), "frontier", "frontier-python", "peers", "cpu"])
+    names = dict.fromkeys([*rs.experiments_in(results.folder), "frontier", "frontier-python", "peers", "exact", "shapes", "cpu"])
     runs = [(name == "cpu", str(run.get("started_utc")), name, run) for name in names
             if (table := results.experiment(name)) is not None and (run_ids := set(table["run_id"]))
             for run in results.machine_of(f"{name}.csv").get("runs", default=[]) if run.get("run_id") in run_ids]
