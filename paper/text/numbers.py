@@ -104,7 +104,10 @@ class Numbers:
         return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
 
     def ask(self, how: str, asked: str) -> str:
-        value = float(query.ask(self.results, asked))
+        try:
+            value = float(query.ask(self.results, asked))
+        except NameError as unknown:
+            raise Mistake(unknown.args[0])
         return latex.time(1e-6 * value) if how == "us" else self._number("", value, "", how)
 
     def dates(self, _: str, files: str) -> str:
@@ -123,7 +126,7 @@ class Numbers:
             return getattr(self, name)(option, *arguments)
         except rs.Absent:
             return ABSENT
-        except (LookupError, ValueError):  # of rows that a query takes for granted
+        except (LookupError, ValueError, rs.ResultsError):  # of rows or of another folder, which a query takes for granted
             if name == "ask":
                 return ABSENT
             raise

@@ -5,6 +5,7 @@ import pytest
 from synthetic import MACHINE, timed, write_folder, write_means
 
 import contrasts
+import query
 from report import results as rs
 from report import tables as tb
 from contrasts import Asked
@@ -61,7 +62,8 @@ def resolved(made, macro: str) -> str:
     (r"\rows{study}{}", "3"), (r"\rows[settings]{study}{}", "2"),
     (r"\share{repeat}{ratio_high>1}{ratio_low<=1}", r"75\,\%"), (r"\record{machine}{gpu.name}", "Synthetic GPU"),
     (r"\record{machine}{gpu.l2_bytes}", r"50\,MiB"), (r"\dates{study, none}", "2000-01-01 to 2000-01-03"),
-    (r"\dates{*}", "2000-01-01 to 2000-01-03")])
+    (r"\dates{*}", "2000-01-01 to 2000-01-03"), (r'\ask{len(rows("study"))}', "3"), (r"\ask[us]{2.5}", r"2.50\,\textmu{}s"),
+    (r'\ask[percent]{min(rows("repeat")["ratio_low"]) - 0.4}', r"50\,\%")])
 def test_what_each_macro_shows(made, macro, shown):
     assert resolved(made, macro) == shown
 
@@ -70,7 +72,8 @@ def test_what_each_macro_shows(made, macro, shown):
     r"\ratio{later}", r"\ratio[4096]{later}", r"\ratio{none}", r"\cell{none}{n=1}{value}",
     r"\cell{study}{n=7}{time_median_s}", r"\cell{study}{block=64, n=2^12}{cycles_median}",
     r"\cell{probes}{block=7}{value}", r"\rows{none}{}", r"\record{none}{a}",
-    r"\record{machine}{gpu.none}", r"\dates{none}", r"\share{study}{n=7}{n=7}", r"\mean{memset}"])
+    r"\record{machine}{gpu.none}", r"\dates{none}", r"\share{study}{n=7}{n=7}", r"\mean{memset}",
+    r'\ask{len(rows("none"))}', r'\ask{len(other("none").rows("study"))}', r"\ask{min([])}"])
 def test_what_a_folder_lacks_is_not_measured(made, macro):
     assert resolved(made, macro) == numbers.ABSENT
 
@@ -82,7 +85,8 @@ def test_what_a_folder_lacks_is_not_measured(made, macro):
     (r"\cell{study}{n=2^10}{time_median_s}", "2 rows of study.csv are alike"),
     (r"\cell[mean]{study}{}{n}", "[mean] is not"), (r"\cell[median]{study}{}{n}", "[median] is not"),
     (r"\mean{no-such}", "contrasts.json has no mean no-such"),
-    (r"\cell{study}{block}{n}", "'block' is no condition"), (r"\rows{study}", "it takes 2 arguments")])
+    (r"\cell{study}{block}{n}", "'block' is no condition"), (r"\rows{study}", "it takes 2 arguments"),
+    (r"\ask{none_such(1)}", "name 'none_such' is not defined"), (r'\ask{rows("study")["n"].mean()}', ".mean is nothing")])
 def test_what_no_folder_could_have_is_an_error_that_names_macro_and_line(made, tmp_path, macro, why):
     text = tmp_path / "text.tex"
     text.write_text(f"% \\ratio{{commented}}\nwords\nand {macro} more")
@@ -109,3 +113,22 @@ def test_results_of_another_machine_and_a_sentence_that_is_no_longer_true_are_sa
     for holds in (True, False):
         monkeypatch.setattr(numbers, "facts", lambda: [Fact(PAPER, "Adding up an array is the first", str(holds))])
         assert (numbers.note(renamed) == "") == holds
+
+
+def test_what_is_asked_everywhere_is_asked_of_each_committed_folder_that_has_it():
+    names = query.everywhere(None, "machine('gpu.name')")
+    assert {"NVIDIA H200", "NVIDIA H100 80GB HBM3"} <= set(names) and len(names) > len(set(names))
+    assert 0 < len(query.everywhere(None, "len(rows('verdicts'))")) < len(names)
+    assert query.everywhere(None, "rows('none')") == []
+
+
+def test_bits_are_compared_where_two_models_of_gpu_added_up_the_same_input():
+    same, both = query.same_bits(None, "exact/sum")
+    assert 0 < same <= both < len(query.of_all_runs(None, "exact/sum"))
+    device = query.of_all_runs(None, "tuned/sum", "device")
+    assert set(device["timing_mode"]) == {"device"} and device["speedup"].notna().all()
+
+
+def test_suites_are_asked_by_fault():
+    races, bounds, none = (len(query.suite(None, "indigo", fault)) for fault in ("race", "bounds", "none"))
+    assert races + bounds + none == len(query.suite(None, "indigo")) and min(races, bounds, none) > 100
