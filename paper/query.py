@@ -13,6 +13,7 @@ import re
 from contextlib import suppress
 from functools import partial
 from inspect import isfunction
+from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
@@ -26,6 +27,7 @@ from figures.index import speeds as speeds_by_index
 from report import results as rs
 from series import ODD
 
+COMMITTED = Path(__file__).resolve().parents[1] / "experiments" / "results"
 COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
 PYTHONS = {f.__name__: f for f in (abs, all, any, len, list, max, min, range, set, sorted)}
@@ -52,10 +54,10 @@ def bound(d: rs.Results) -> dict:
         "rows": d.rows, "row": d.row, "other": d.other, "machine": lambda path: d.machine.get(path)}
 
 
-def everywhere(_: rs.Results, query: str) -> list:
+def everywhere(d: rs.Results, query: str) -> list:
     """A query's answers in all committed folders that have what it asks for."""
     answers = []
-    for record in sorted((ROOT / "experiments" / "results").glob("*/machine.json")):
+    for record in sorted(COMMITTED.glob("*/machine.json")):
         with suppress(LookupError, rs.ResultsError):
             answers.append(ask(rs.opened(record.parent, alone=True), query))
     return answers
@@ -474,7 +476,7 @@ SAME_SUM = ["operation", "element_type", "accumulator_type", "dataset", "n", "se
 def of_all_runs(d: rs.Results, call: str, *modes: str) -> pd.DataFrame:
     """A call's rows that have a speedup, timed so, in the experiments that time sums."""
     found = [rs.opened(record.parent, alone=True).rows(file, call, status="ok", **({"timing_mode": list(modes)} if modes else {}))
-             for record in sorted((ROOT / "experiments" / "results").glob("*/machine.json"))
+             for record in sorted(COMMITTED.glob("*/machine.json"))
              for file in ("comparison", "tuned", "narrow", "modern", "exact", "frontier")
              if rs.stored(record.parent / f"{file}.csv").exists() and "result" in rs.opened(record.parent, alone=True).rows(file)]
     return pd.concat(found).dropna(subset=["speedup"])
@@ -489,7 +491,7 @@ def same_bits(d: rs.Results, call: str) -> tuple[int, int]:
 
 def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
     """What was found in a peer's suite; of Indigo the programs with a race, with accesses out of bounds alone, or none."""
-    rows = pd.read_csv(ROOT / "experiments" / "results" / "suites" / f"{name}.csv", dtype=str, keep_default_na=False)
+    rows = pd.read_csv(COMMITTED / "suites" / f"{name}.csv", dtype=str, keep_default_na=False)
     of = {"": slice(None), "race": rows["planted"].str.contains("atomic|guard|race|sync"), "bounds": rows["planted"] == "bounds",
           "none": rows["planted"] == ""}
     return rs.where_is(rows.loc[of[fault]], **where)
