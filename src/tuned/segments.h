@@ -161,17 +161,16 @@ template <class W, class In>
 __device__ W sum_of_tile(const In* in, const SegmentShares<In>& share, std::int64_t begin, std::int64_t n,
                          const RowTree& tree, std::int64_t tile, W* sums) {
   constexpr unsigned most_warps = long_row_block / 32;
-  const unsigned warps = tree.block / 32;
-  const int of_warp = 32 * tree.vectors * Vector<In>::lanes, of_turn = static_cast<int>(warps) * of_warp;
+  const int warps = static_cast<int>(tree.block / 32), of_warp = 32 * tree.vectors * Vector<In>::lanes;
 #pragma unroll 1
   for (unsigned warp = threadIdx.x / 32; warp < most_warps; warp += segment_block / 32) {
     W sum{};
 #pragma unroll 1
-    for (int turn = warp < warps ? 0 : tree.turns; turn < tree.turns; turn += 2) {
+    for (int turn = 0; turn < tree.turns && static_cast<int>(warp) < warps; turn += 2) {
       RowVectors<In, long_row_vectors, false> v[2];
 #pragma unroll
       for (int t = 0; t < 2; ++t) {
-        const std::int64_t first = begin + (tile * tree.turns + turn + t) * of_turn + static_cast<int>(warp) * of_warp,
+        const std::int64_t first = begin + ((tile * tree.turns + turn + t) * warps + warp) * of_warp,
                            left = begin + n - first;
         v[t].load(in + first, static_cast<int>(left < of_warp ? left : of_warp), share.reach(first), threadIdx.x % 32,
                   32);
