@@ -21,7 +21,7 @@ WORDS = ("below 1 %", "1 to 3", "3 to 10", "10 to 30", "30 to 50", "50 to 70", "
 # From dark to light, so that print without colour shows it, too.
 COLORS = ("#1A0B3B", "#3B1C6B", "#6B2480", "#9C2E7F", "#CC3F71", "#EE605E", "#FA8D62", "#FDBB84", "#FCF3C6")
 NO_TIME = "#D8D8D8"
-PER_LINE = 5
+PER_LINE = 6
 LEFT, RIGHT, GAP, CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.36, 0.06, 0.14, 0.12, 0.3, 0.15, 0.24, 0.84, 0.56, 0.52
 
 

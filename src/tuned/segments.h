@@ -156,7 +156,7 @@ __device__ W sum_by_lanes(const In* tile, int from, int n, int log_lanes) {
   return sum;
 }
 
-/// By a block: the sum of a tile of a long segment, in the first warp. Each warp stands for several of the tree's block.
+/// By a block: the sum of a tile of a long segment, in the first warp. Each warp stands for several of the tree's.
 template <class W, class In>
 __device__ W sum_of_tile(const In* in, const SegmentShares<In>& share, std::int64_t begin, std::int64_t n,
                          const RowTree& tree, std::int64_t tile, W* sums) {
