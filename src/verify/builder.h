@@ -60,6 +60,10 @@ std::span<const char* const> orders_of(DeviceKind, bool large = false);
 
 constexpr std::array<std::size_t, 4> offsets{0, 1, 2, 3};
 
+struct Matrix {
+  std::size_t rows, columns, gap;  ///< gap: what lies between two rows
+};
+
 /// What the settings make of a launch.
 struct Shape {
   std::size_t least_threads = 1, most_threads = 1;  ///< for one element and for 2^20
@@ -140,6 +144,7 @@ class Builder {
   std::vector<Problem> shapes_of(Operation, ElementType) const;
   void add_large_shapes(Operation);
   const Settings& affordable(const Problem&, const Settings&);
+  Problem affordable_over(Operation, ElementType, Matrix, std::size_t most_threads) const;
 
   // What the parts are made of.
 
