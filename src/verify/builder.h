@@ -25,6 +25,8 @@ struct Scope {
   /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
+  /// Of the rows of the shapes' covering array one of so many.
+  std::size_t of_shapes = 1;
   /// In the covering array larger sizes have a cheap order in place of the random one, which costs four times as much.
   std::size_t random_to = std::numeric_limits<std::size_t>::max();
   bool every_value = false;  ///< one by one: every value of each tunable, not one that is drawn

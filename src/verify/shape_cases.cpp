@@ -135,7 +135,9 @@ void Builder::add_shapes_of(Operation operation, const std::vector<ElementType>&
   const auto cost = [&](const std::vector<std::size_t>& row) {
     return cost_of(device_.kind, shape_of(standard()), problems[row[0]].n, orders[row[4]], works[row[1]].check);
   };
+  std::size_t rows = 0;
   for (const auto& row : pairwise(levels, seed_, cost)) {
+    if (rows++ % scope_.of_shapes != 0) continue;
     Settings settings(tunables_);
     for (std::size_t t = 0; t < tunables_.size(); ++t)
       settings.set(tunables_[t].name, tunables_[t].values[row[first_tunable + t]]);
