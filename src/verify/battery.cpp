@@ -32,7 +32,8 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::quick: return {.pairs_to = 1 << 10};
     case Tier::sanitizer:
       // compute-sanitizer slows a GPU's calls by orders; on the host ASan leaves a sixth of the speed.
-      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 2e5, .pairs_to = 1 << 12};
+      return cuda ? Scope{.pairs_to = 1 << 12}
+                  : Scope{.whole_to = 1 << 10, .whole_budget = 2e5, .pairs_to = 1 << 12, .of_shapes = 2};
     case Tier::gpu:
       if (cuda)
         return {.whole_to = 1 << 10,

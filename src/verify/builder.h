@@ -25,6 +25,8 @@ struct Scope {
   /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
+  /// Of the rows of the shapes' covering array one of so many.
+  std::size_t of_shapes = 1;
   /// In the covering array larger sizes have a cheap order in place of the random one, which costs four times as much.
   std::size_t random_to = std::numeric_limits<std::size_t>::max();
   bool every_value = false;  ///< one by one: every value of each tunable, not one that is drawn
@@ -59,6 +61,10 @@ constexpr std::array<const char*, 1> no_orders{""};
 std::span<const char* const> orders_of(DeviceKind, bool large = false);
 
 constexpr std::array<std::size_t, 4> offsets{0, 1, 2, 3};
+
+struct Matrix {
+  std::size_t rows, columns, gap;  ///< gap: what lies between two rows
+};
 
 /// What the settings make of a launch.
 struct Shape {
@@ -140,6 +146,7 @@ class Builder {
   std::vector<Problem> shapes_of(Operation, ElementType) const;
   void add_large_shapes(Operation);
   const Settings& affordable(const Problem&, const Settings&);
+  Problem affordable_over(Operation, ElementType, Matrix, std::size_t most_threads) const;
 
   // What the parts are made of.
 

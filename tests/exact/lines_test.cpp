@@ -24,7 +24,7 @@ namespace reductio::sim_tests {
 namespace {
 
 class SimLines : public InEachOrder {};
-INSTANTIATE_TEST_SUITE_P(Orders, SimLines, testing::ValuesIn(all_orders), order_name);
+INSTANTIATE_TEST_SUITE_P(Orders, SimLines, testing::ValuesIn(orders_of_sums()), order_name);
 
 constexpr tuned::Gpu few_blocks{1, 2048}, more_blocks{5, 2048};
 

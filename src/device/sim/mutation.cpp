@@ -1,6 +1,8 @@
 #include "device/sim/mutation.h"
 
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace reductio::sim {
@@ -9,6 +11,7 @@ bool lines_watched = false;
 
 namespace {
 LineRecorder* recorder = nullptr;
+std::set<std::tuple<const char*, int, Synchronization>> recorded;  // by it
 std::optional<SynchronizingLine> mutant;
 }  // namespace
 
@@ -30,6 +33,7 @@ std::string SynchronizingLine::describe() const {
 
 LineRecorder::LineRecorder() {
   recorder = this;
+  recorded.clear();
   lines_watched = true;
 }
 LineRecorder::~LineRecorder() {
@@ -47,10 +51,13 @@ LineMutant::~LineMutant() {
 }
 
 bool passes_left_out(Synchronization what, Site site) {
-  const std::string_view path = site.file;
-  const SynchronizingLine here{std::string(path.substr(path.rfind('/') + 1)), site.line, what};
-  if (recorder) recorder->lines_.insert(here);
-  return mutant == here;
+  const auto file = [&] {
+    const std::string_view path = site.file;
+    return path.substr(path.rfind('/') + 1);
+  };
+  if (recorder && recorded.emplace(site.file, site.line, what).second)
+    recorder->lines_.insert({std::string(file()), site.line, what});
+  return mutant && mutant->line == site.line && mutant->what == what && mutant->file == file();
 }
 
 }  // namespace reductio::sim
