@@ -1,5 +1,5 @@
 /// cub_by_c.so: CUB's sum of floats as a C function, which experiments/ctypes_cub.py calls from Python, and as the
-/// plug-in plug/cub, which calls it from C. So their kernels are the same.
+/// plug-in plug/cub, which calls it from C. So their kernels are the same. Up to 2^31 - 1 elements.
 
 #include <reductio/plugin.h>
 

@@ -73,5 +73,6 @@ def by_ctypes(problem):
     size = ctypes.c_size_t(len(problem.workspace))
 
     def call(x, out, stream):
-        cub_sum(problem.workspace.pointer, ctypes.byref(size), x.pointer, out.pointer, problem.n, stream)
+        if error := cub_sum(problem.workspace.pointer, ctypes.byref(size), x.pointer, out.pointer, problem.n, stream):
+            raise RuntimeError(f"CUB's sum: CUDA error {error}")
     return call

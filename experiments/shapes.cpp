@@ -72,19 +72,18 @@ std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceK
                     over_shapes, device);
 }
 
-/// Of CUB's releases the newest stands for all.
-bool has_newer_release(const Variant& v) {
-  const std::size_t at = v.id.find('@'), name = v.id.find('/');
-  return at < name && std::any_of(variants().begin(), variants().end(), [&](const Variant& w) {
-           return w.id > v.id && w.id.starts_with(v.id.substr(0, at + 1)) && w.id.ends_with(v.id.substr(name));
-         });
+/// CUB's newest release stands for all: its calls begin so.
+std::string newest_release() {
+  const Variant* const newest = newest_cub_sum();
+  return newest ? newest->id.substr(0, newest->id.find('/') + 1) : "";
 }
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   std::vector<std::size_t> sizes;
   for (unsigned k = 18; k <= (device == DeviceKind::cpu ? 22u : 28u); k += 2) sizes.push_back(std::size_t{1} << k);
+  const std::string newest = newest_release();
   const auto settings = [&](const Variant& v) {
-    const bool left_out = selection.variants_regex.empty() && has_newer_release(v);
+    const bool left_out = selection.variants_regex.empty() && v.id.starts_with("cub@") && !v.id.starts_with(newest);
     return left_out ? std::vector<Settings>{} : std::vector{v.settings(selection.settings)};
   };
   return points_of({.sizes = sizes, .mode = TimingMode::device, .settings = settings}, selection, device);

@@ -54,8 +54,8 @@ FIGURES = {"limits": (limits, "limits"), "index": (index, "contrasts"), "ladders
 
 def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     """The files written, and what the index says of each figure. Prints one line for each figure, drawn or not."""
-    for old in out.iterdir():  # of another results folder, perhaps
-        if old.suffix in style.KINDS:
+    for old in out.iterdir():  # of another results folder, perhaps; whatever else lies there stays
+        if old.suffix in style.KINDS and (old.stem in FIGURES or old.name.startswith("kernel-")):
             old.unlink()
     written, entries = [], []
     for name in in_paper("figure"):

@@ -37,7 +37,7 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 /// How a row of so many vectors is added up. Lane l of a group of `lanes` adds up the vectors l, l + lanes, ...:
 /// `vectors` at a time in a tree, and these one after the other. The lanes' sums meet in a tree.
 ///
-/// A row beyond short_row_vectors consists of tiles, most of them of only one. In each of a tile's turns each warp of a
+/// A row beyond short_row_vectors consists of tiles; most such rows of one. In each of a tile's turns each warp of a
 /// block takes the next 32 times `vectors`. A tile's sum is that of the block's threads, and the tiles' sums are added
 /// up without rounding.
 struct RowTree {
@@ -59,8 +59,8 @@ __host__ __device__ constexpr unsigned least_blocks(unsigned wanted, unsigned bl
 }
 /// The longest row of a warp, in vectors: 8 KiB.
 inline constexpr std::int64_t short_row_vectors = 512;
-/// The longest row of a block, in vectors: 128 KiB. Twice as much would gain 5 % from 16 MiB on, but as a segment it
-/// would keep one block too long.
+/// The longest row of a block, in vectors: 128 KiB. A longer one would be faster beside many others, but as a segment
+/// it would keep one block too long (trial E67).
 inline constexpr std::int64_t middle_row_vectors = 8192;
 /// The most vectors that a lane of a block takes in a turn.
 inline constexpr int long_row_vectors = 4;

@@ -7,10 +7,15 @@ import pytest
 from project import BIN, SOURCE
 
 PROGRAM = SOURCE / "baselines" / "gpu_to_gpu.cu"
-HEADERS = sorted((BIN.parents[1] / "cccl-headers").glob("*/nvidia/cu13/include/cccl"))
+HEADERS = sorted((BIN.parents[1] / "cccl-headers").glob("*/nvidia/cu13/include/cccl"),
+                 key=lambda path: [int(number) for number in path.parents[3].name.split(".")])
 
 
-@pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("nvidia-smi") and HEADERS),
+def has_gpu() -> bool:
+    return bool(shutil.which("nvidia-smi")) and "GPU" in subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(not (shutil.which("nvcc") and has_gpu() and HEADERS),
                     reason="there is no GPU or no nvcc, or no release of CCCL was fetched")
 def test_it_finds_the_fault(tmp_path):
     program = tmp_path / "gpu_to_gpu"
