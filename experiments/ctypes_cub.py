@@ -9,7 +9,6 @@ plug-in with ctypes/cub, as docs/peers.md shows it.
 Exit code: 0 compared, 1 not.
 """
 
-import argparse
 import ctypes
 import os
 import subprocess
@@ -17,6 +16,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+from report.command_line import Parser  # noqa: E402
+
 LIBRARY = "REDUCTIO_CUB_BY_C"  # the environment's name for its path
 
 
@@ -29,7 +31,7 @@ def comparisons(library: str) -> list:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="ctypes_cub.py", description="CUB called by ctypes beside CUB called from C++")
+    parser = Parser(prog="ctypes_cub.py", description="CUB called by ctypes beside CUB called from C++")
     parser.add_argument("folder", type=Path, help="a machine's results folder")
     parser.add_argument("--library", type=Path, default=ROOT / "build" / "bin" / "cub_by_c.so")
     parser.add_argument("--gpu", default="", help="as in reductio --gpu")
