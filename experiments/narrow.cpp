@@ -15,6 +15,7 @@ namespace {
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   std::vector<Point> out;
   const std::vector<Operation> own{Operation::sum, Operation::wide_sum, Operation::moments};
+  const Variant* const newest_cub = newest_cub_sum();
   for (const Operation operation : selected_or(selection.operations, own)) {
     Selection one = selection;
     one.operations = {operation};
@@ -33,7 +34,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                                             return left_to_its_experiment(v, one) ? std::vector<Settings>()
                                                                                   : every_launch(v, one, {});
                                           })](const Variant& v) {
-               const bool newest = operation == Operation::sum && &v == newest_cub_sum();
+               const bool newest = operation == Operation::sum && &v == newest_cub;
                return newest ? std::vector{v.settings(one.settings)} : beside_cub(v);
              },
          .has =

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "experiments/launches.h"
+#include "measure/analysis/releases.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
@@ -72,18 +73,13 @@ std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceK
                     over_shapes, device);
 }
 
-/// CUB's newest release stands for all: its calls begin so.
-std::string newest_release() {
-  const Variant* const newest = newest_cub_sum();
-  return newest ? newest->id.substr(0, newest->id.find('/') + 1) : "";
-}
-
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   std::vector<std::size_t> sizes;
   for (unsigned k = 18; k <= (device == DeviceKind::cpu ? 22u : 28u); k += 2) sizes.push_back(std::size_t{1} << k);
-  const std::string newest = newest_release();
-  const auto settings = [&](const Variant& v) {
-    const bool left_out = selection.variants_regex.empty() && v.id.starts_with("cub@") && !v.id.starts_with(newest);
+  const Variant* const newest = newest_cub_sum();
+  const auto settings = [&](const Variant& v) {  // CUB's newest release stands for all
+    const bool left_out = selection.variants_regex.empty() && newest && v.id.starts_with("cub@") &&
+                          release_of(v.id) != release_of(newest->id);
     return left_out ? std::vector<Settings>{} : std::vector{v.settings(selection.settings)};
   };
   return points_of({.sizes = sizes, .mode = TimingMode::device, .settings = settings}, selection, device);

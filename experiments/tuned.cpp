@@ -31,9 +31,8 @@ std::vector<std::size_t> drawn_sizes(int count) {
   return out;
 }
 
-std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& selection) {
-  const bool chosen =
-      v.id == "tuned/sum" || v.id == "cub/sum" || v.id == "cub/sum-tuned" || &v == newest_cub_sum();
+std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& selection, const Variant* newest_cub) {
+  const bool chosen = v.id == "tuned/sum" || v.id == "cub/sum" || v.id == "cub/sum-tuned" || &v == newest_cub;
   return chosen ? std::vector{v.settings(selection.settings)} : std::vector<Settings>{};
 }
 
@@ -62,7 +61,8 @@ constexpr const char* magnitudes[] = {"scaled:2^-66", "scaled:2^70", "giants"};
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
-  const auto all_four = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
+  const Variant* const newest_cub = newest_cub_sum();
+  const auto all_four = [&](const Variant& v) { return of_tuned_and_cub(v, selection, newest_cub); };
   const auto three = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : all_four(v); };
   const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
   // A clean L2 takes longest to prepare, so the sizes drawn at random go without.
