@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-
-import pandas as pd
+from typing import NamedTuple
 
 from report import results as rs
 from report import tables as tb
@@ -28,9 +27,8 @@ class Asked:
         return [point[1] for point in self.points if point[0] * power > 0]
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """What a results folder has of a contrast at one size; `value` is NaN where something lacks, as `reason` says."""
+class Contrast(NamedTuple):
+    """A line of contrasts.csv; `value` is NaN where something lacks, as `reason` says."""
 
     name: str
     n: int
@@ -38,9 +36,7 @@ class Contrast:
     low: float = math.nan
     high: float = math.nan
     enough: bool = False     # contexts for the interval
-    verdict: str = ""
     reason: str = ""
-    experiment: str = ""
     element_type: str = ""
     pairs: int = 0           # that it is a mean over
 
@@ -65,9 +61,8 @@ def asked() -> dict[str, Asked]:
     contrasts = {}
     for group in listed()["groups"]:
         keys = group.get("for", {})
-        text = json.dumps(group["contrasts"])
         for values in product(*keys.values()):
-            filled = text
+            filled = json.dumps(group["contrasts"])
             for key, value in zip(keys, values):
                 filled = filled.replace(f"{{{key}}}", str(value))
             contrasts |= {name: Asked(name, group, points) for name, points in json.loads(filled).items()}
@@ -86,18 +81,19 @@ def named(prefix: str) -> list[Asked]:
 def measured(results: rs.Results) -> dict[str, list[Contrast]]:
     """By name what a folder has; empty without contrasts.csv."""
     table, contrasts = results.table("contrasts"), {}
-    for row in table.itertuples() if table is not None else ():
-        contrasts.setdefault(row.name, []).append(Contrast(
-            row.name, int(row.n), row.value, row.ci_low, row.ci_high, row.enough == "yes", row.verdict, row.reason,
-            row.experiment, row.element_type, 0 if pd.isna(row.pairs) else int(row.pairs)))
+    if table is not None:
+        table = table.assign(low=table["ci_low"], high=table["ci_high"], enough=table["enough"] == "yes",
+                             pairs=table["pairs"].fillna(0).astype(int))
+        for row in table[list(Contrast._fields)].itertuples(index=False):
+            contrasts.setdefault(row.name, []).append(Contrast(*row))
     return contrasts
 
 
-def at(results: rs.Results, name: str, n: int | None = None, element_type: str | None = None) -> Contrast:
+def at(results: rs.Results, name: str, n: int | None = None) -> Contrast:
     """A contrast at n, or at the first of its sizes; where contrasts.csv lacks it, one without a value."""
     if name not in asked():
         raise KeyError(f"{FILE.name} has no contrast {name}")
-    rows = [c for c in measured(results).get(name, []) if n in (None, c.n) and element_type in (None, c.element_type)]
+    rows = [c for c in measured(results).get(name, []) if n in (None, c.n)]
     why = "contrasts.csv has no such row" if measured(results) else "no contrasts.csv"
     return rows[0] if rows else Contrast(name, n or 0, reason=f"{why}: {tb.MADE_BY['contrasts.csv']}")
 

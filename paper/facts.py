@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import contrasts
-from query import ask
+from query import ask, folders
 from report import results as rs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,11 +60,10 @@ class Fact:
                 return says + why
         except (LookupError, OSError, ValueError, rs.ResultsError) as error:
             return f"{says}: not in the data: {error.args[0]}"
-        others = [f.parent for f in sorted(committed.glob("*/machine.json")) if f.parent.name != self.machine]
-        for folder in others if self.of_all and results is None else ():
+        for other in folders(committed) if self.of_all and results is None else ():
             with suppress(LookupError, rs.ResultsError):  # it holds nothing that is asked
-                if why := self.unlike(rs.opened(folder, alone=True)):
-                    return f"{says}{why} in {folder.name}: say of which machine it is, or mend it"
+                if other.folder.name != self.machine and (why := self.unlike(other)):
+                    return f"{says}{why} in {other.folder.name}: say of which machine it is, or mend it"
         return ""
 
     def unlike(self, folder: rs.Results) -> str:

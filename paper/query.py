@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import contrasts
-from claims import CLAIM, beside, counts, with_tests
+from claims import CLAIM, beside, with_tests
 from figures import shapes
 from figures.frontier import points_of
 from figures.index import speeds as speeds_by_index
@@ -45,21 +45,21 @@ def ask(d: rs.Results, query: str):
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and (node.attr in STATISTICS or node.attr.startswith("_")):
             raise Mistake(f".{node.attr} is nothing that a query asks; summarize computes, by `means` of contrasts.json")
-    return eval(compile(tree, query, "eval"), {"__builtins__": PYTHONS, **bound(d)})
+    of_folder = {name: partial(meaning, d) for name, meaning in WORDS.items()} | dict(rows=d.rows, row=d.row, other=d.other)
+    return eval(compile(tree, query, "eval"), {"__builtins__": PYTHONS, **CONSTANTS, **of_folder})
 
 
-def bound(d: rs.Results) -> dict:
-    """The words by name, asked of this folder."""
-    return CONSTANTS | {name: partial(meaning, d) for name, meaning in WORDS.items()} | {
-        "rows": d.rows, "row": d.row, "other": d.other, "machine": lambda path: d.machine.get(path)}
+def folders(results: Path = COMMITTED) -> list[rs.Results]:
+    """All whose machine is recorded, each without the files of others."""
+    return [rs.opened(record.parent, alone=True) for record in sorted(results.glob("*/machine.json"))]
 
 
-def everywhere(d: rs.Results, query: str) -> list:
+def everywhere(d: rs.Results | None, query: str) -> list:
     """A query's answers in all committed folders that have what it asks for."""
     answers = []
-    for record in sorted(COMMITTED.glob("*/machine.json")):
+    for folder in folders():
         with suppress(LookupError, rs.ResultsError):
-            answers.append(ask(rs.opened(record.parent, alone=True), query))
+            answers.append(ask(folder, query))
     return answers
 
 
@@ -96,7 +96,7 @@ def cell(d: rs.Results, file: str, conditions: str, column: str, take: str = "")
     if take not in ("", "min", "max", "sum"):
         raise Mistake(f"[{take}] is not min, max, sum or percent")
     rows = where(d, file, conditions)
-    values = pd.to_numeric(rows[column] if column in rows else pd.Series(dtype=str), errors="coerce").dropna()
+    values = pd.to_numeric(rows.get(column, pd.Series(dtype=str)), errors="coerce").dropna()
     if not len(values):
         raise rs.Absent(f"no {column} of {file} where {conditions}")
     if len(values) > 1 and not take:
@@ -128,24 +128,8 @@ def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contra
     return found
 
 
-# ------------------------------------------------------------------------------------------- words of single facts
-
-H100, SECOND = "nvidia-h100-80gb-hbm3", "nvidia-h200-second"
-BEST = "multiblock/last-block-warp"
-PLUGGED_IN = "torch/sum", "cuda-compute/reduce", "cupy/sum"
-TRITON = "triton/atomic", "triton/two-launch"
-FROM_PYTHON = (*PLUGGED_IN, "torch/compile", *TRITON, "numba/kernel")
-OTHERS = ("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
-          "squares", "timing", "twopass", "unrolling")  # beside tuned and comparison
-
-
-def ends(values) -> tuple[float, float]:
-    return min(values), max(values)
-
-
-def call_of(row: pd.Series) -> str:
-    """"levels/naive:block=256,finish=atomic"."""
-    return f"{row['variant']}:{row['settings'].replace(';', ',')}"
+def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
+    return [contrast(d, name, n).value for name in names]
 
 
 def measured(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
@@ -157,6 +141,38 @@ def measured(d: rs.Results, call: str, n: int, experiment: str = "comparison", *
 
 def us(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> float:
     return 1e6 * measured(d, call, n, experiment, **where)["time_median_s"]
+
+
+def ratios(d: rs.Results, experiment: str, base: str, call: str, key: list[str], **where) -> pd.Series:
+    """A base's times over a call's, by key, where both have some."""
+    above, below = (d.rows(experiment, c, **where).set_index(key)["time_median_s"] for c in (base, call))
+    return (above / below).dropna()
+
+
+def record(d: rs.Results, name: str):
+    """What NAME.json holds."""
+    if not (path := d.folder / f"{name}.json").exists():
+        raise rs.Absent(f"no {path.name}")
+    return rs.read_record(path)
+
+
+def machine(d: rs.Results, path: str):
+    """What machine.json says at a dotted path."""
+    if (value := d.machine.get(path)) is None:
+        raise rs.Absent(path)
+    return value
+
+
+# ------------------------------------------------------------------------------------------- words of single facts
+
+
+def ends(values) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def call_of(row: pd.Series) -> str:
+    """"levels/naive:block=256,finish=atomic"."""
+    return f"{row['variant']}:{row['settings'].replace(';', ',')}"
 
 
 def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
@@ -172,14 +188,6 @@ def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
     return call_of(rs.fastest(by_hand(d, n=n, **which)))
 
 
-def verdict_counts(d: rs.Results) -> list[int]:
-    return list(counts(d.rows("verdicts", role="claim")["verdict"]).values())
-
-
-def verdicts(d: rs.Results, *claims: str) -> set[str]:
-    return set(d.rows("verdicts", role="claim", claim=claims)["verdict"])
-
-
 def steps(d: rs.Results, claim: str) -> list[str]:
     """The verdicts of its tests at the document's own size."""
     return with_tests(d.rows("verdicts"), claim, CLAIM)[1]["verdict"].tolist()
@@ -191,36 +199,10 @@ def differ(d: rs.Results, other: str, role: str) -> set[str]:
     return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
 
 
-def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
-    return [contrast(d, name, n).value for name in names]
-
-
-def right_sums(d: rs.Results, *kernels: str) -> float:
-    """Sums of the documents' code as printed; NaN, which no number agrees with, where one is wrong."""
-    rows = d.rows("as-printed", kernel=kernels)
-    return rows["blocks"].sum() if not rows["wrong"].any() else np.nan
-
-
 def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -> float:
     """What the machine code of a kernel's loop has, alike in all of these."""
     value, = d.rows("compiler", kernel=kernel, loop="main", **where)[column].unique()
     return value
-
-
-def same_code(d: rs.Results, **where) -> bool:
-    """Whether loops that halve their index by a shift and by a division are the same instructions."""
-    def opcodes(kernel: str) -> list[str]:
-        return d.rows("compiler", kernel=kernel, **where)["opcodes"].tolist()
-
-    return all(opcodes(f"halve-{t}-shift") == opcodes(f"halve-{t}-divide") != [] for t in ("int", "unsigned"))
-
-
-def counters(d: rs.Results, metric: str, *variants: str) -> list[float]:
-    """Of Nsight Compute, for kernels of unroll."""
-    return [d.row("ncu", f"unroll/{v}", n=2**24, metric=metric)["value"] for v in variants]
-
-
-# How the harness's own times agree and repeat.
 
 
 def speeds(d: rs.Results) -> dict[str, dict]:
@@ -230,52 +212,19 @@ def speeds(d: rs.Results) -> dict[str, dict]:
     return by_kernel
 
 
-def agreement(d: rs.Results, mode: str = "device", below: int = 2**40, least: int = 0) -> pd.DataFrame:
-    rows = d.rows("nvbench-agreement", mode=mode)
-    return rows[(rows["n"] < below) & (rows["n"] >= least)]
-
-
-def off(d: rs.Results, mode: str) -> pd.DataFrame:
-    """The points at which times from outside differ by more than is allowed."""
-    rows = agreement(d, mode)
-    return rows[rows["difference"].abs() > rows["allowed"]]
-
-
-def agree_large(d: rs.Results) -> bool:
-    """Whether plain loops differ from the harness end to end only below 2^22 elements, and there at most points."""
-    differing = off(d, "end_to_end")
-    return differing["n"].max() < 2**22 and len(differing) > 0.5 * len(agreement(d, "end_to_end", below=2**22))
-
-
-def example(d: rs.Results, variant: str) -> list[float]:
-    """The time of CUB and the speedup, of the example of `compare`."""
-    r = d.row("compare-example", variant=variant, n=2**28)
-    return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
-
-
-def record(d: rs.Results, name: str):
-    """What NAME.json holds."""
-    if not (path := d.folder / f"{name}.json").exists():
-        raise rs.Absent(f"no {path.name}")
-    return rs.read_record(path)
-
-
-def runs(d: rs.Results, experiment: str) -> list[dict]:
-    ids = set(d.rows(experiment)["run_id"])
+def runs(d: rs.Results, *experiments: str) -> list[dict]:
+    ids = {run_id for experiment in experiments for run_id in d.rows(experiment)["run_id"]}
     return [r for r in d.machine.get("runs") if r["run_id"] in ids]
 
 
 def seconds(d: rs.Results, *experiments: str) -> float:
-    return sum(r["time_spent"]["wall_s"] for e in experiments for r in runs(d, e))
+    return sum(r["time_spent"]["wall_s"] for r in runs(d, *experiments))
 
 
 def states(d: rs.Results) -> pd.DataFrame:
     """CUB's sum by n and state of the cache, in s."""
     return d.rows("limits", "cub/sum", timing_mode="device", element_type="f32").pivot(
         index="n", columns="cache_state", values="time_median_s")
-
-
-# Experiments of their own.
 
 
 def fits(d: rs.Results, call: str) -> list[float]:
@@ -285,24 +234,11 @@ def fits(d: rs.Results, call: str) -> list[float]:
     return [1e6 * r["latency_s"], 1e-12 * r["bandwidth_bytes_per_s"]]
 
 
-def share_that_fits(d: rs.Results, scope: str) -> float:
-    """The share of the device-timed f32 calls whose times a latency and a bandwidth fit."""
-    rows = d.rows("models", experiment="comparison", device="cuda", timing_mode="device", element_type="f32",
-                  range=scope)
-    return (rows["status"] == "ok").sum() / (rows["status"] != "too_few_sizes").sum()
-
-
 def of_index(d: rs.Results, call: str) -> tuple[float, float, float]:
     """t(u64) / t(i32) on the device at 2^28, and the speedups of i32 and u64 over CUB."""
     i32, u64 = (d.row("index", f"{call}:index={i}", n=2**28, element_type="i32", status="ok") for i in ("i32", "u64"))
     part = "time_median_s" if i32["timing_mode"] == "device" else "device_part_median_s"
     return u64[part] / i32[part], i32["speedup"], u64["speedup"]
-
-
-def grids(d: rs.Results, variant: str) -> pd.Series:
-    """Times by the number of blocks per SM."""
-    rows = d.rows("multiblock", f"multiblock/{variant}", n=10**8, timing_mode="device", status="ok")
-    return rows.assign(each=rs.setting(rows, "grid") / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
 
 
 def host(d: rs.Results) -> pd.Series:
@@ -312,25 +248,21 @@ def host(d: rs.Results) -> pd.Series:
     return rows.set_index(["variant", "settings"])["time_median_s"]
 
 
-def of_tuned(d: rs.Results, way: str = "", call: str = "tuned/sum:reading=auto",
-             element_type: str = "") -> pd.DataFrame:
+def of_tuned(d: rs.Results, way: str = "", **where) -> pd.DataFrame:
     """tuned.csv at even sizes and starts."""
-    rows = d.rows("tuned", call, offset_elements=0, status="ok")
-    rows = rows[~rows["n"].isin(ODD) & (rows["element_type"].eq(element_type) | (element_type == ""))]
-    return rows[(rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
+    rows = d.rows("tuned", "tuned/sum:reading=auto", offset_elements=0, status="ok", **where)
+    return rows[~rows["n"].isin(ODD) & (rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
 
 
-def by_type(d: rs.Results, way: str) -> list[float]:
-    mode, _, cache = way.partition(" ")
-    return [d.row("goals", goal="sums", quantity="speedup", element_type=t, timing_mode=mode,
-                  cache_state=cache or "warm")["measured"] for t in ("i32", "f32", "f64")]
+def by_type(d: rs.Results, mode: str, cache: str = "warm") -> list[float]:
+    return [d.row("goals", goal="sums", quantity="speedup", element_type=t, timing_mode=mode, cache_state=cache)["measured"]
+            for t in ("i32", "f32", "f64")]
 
 
 def over_sum_tuned(d: rs.Results) -> pd.Series:
     """The speedup of tuned over CUB with the type's best policy, of medians, where both have times."""
-    key = ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"]
-    base, ours = (d.rows("tuned", v).set_index(key)["time_median_s"] for v in ("cub/sum-tuned", "tuned/sum"))
-    return (base / ours).dropna()
+    return ratios(d, "tuned", "cub/sum-tuned", "tuned/sum",
+                  ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"])
 
 
 def ceiling_with(d: rs.Results, words: int) -> float:
@@ -350,36 +282,17 @@ def parts(d: rs.Results, n: int) -> list[float]:
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
 
 
-# Accuracy, and error against time.
-
-
 def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str = "random") -> float:
     """How many times as long a sum of 2^28 elements takes as another, both named `variant` or `variant wide_sum`."""
-    def time(call: str) -> float:
-        variant, _, operation = call.partition(" ")
-        return us(d, variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
-
-    return time(call) / time(base)
+    above, below = (us(d, variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
+                    for variant, _, operation in (name.partition(" ") for name in (call, base)))
+    return above / below
 
 
 def exact_over_tuned(d: rs.Results, n: int = 2**28) -> pd.Series:
     """How many times as long as plain sums exact ones take, of random floats and doubles."""
-    key = ["element_type", "timing_mode"]
-    exact, tuned = (d.rows("exact", v, n=n, dataset="random", element_type=["f32", "f64"]).set_index(key)["time_median_s"]
-                    for v in ("exact/sum", "tuned/sum"))
-    return exact / tuned
-
-
-def profiled(d: rs.Results, variant: str, counter: str, **where) -> dict[str, int]:
-    """Nsight Compute's count by the finish of the variant."""
-    of = d.other("nvidia-h200-counts").rows("counts", variant, counter=counter, **where)
-    return {finish.partition("finish=")[2]: count for finish, count in zip(of["settings"], of["profiled"])}
-
-
-def beyond_random(d: rs.Results, variant: str) -> list[float]:
-    """How much longer sums of other data take than those of random data, in us."""
-    times = d.rows("exact", variant).pivot(index=["element_type", "timing_mode", "n"], columns="dataset", values="time_median_s")
-    return (1e6 * times.sub(times["random"], axis=0)).max().tolist()
+    return ratios(d, "exact", "exact/sum", "tuned/sum", ["element_type", "timing_mode"], n=n, dataset="random",
+                  element_type=["f32", "f64"])
 
 
 def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, most: int = 2**30,
@@ -391,28 +304,34 @@ def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, 
     return pd.DataFrame(dict(us=times, longer=times / random, beyond=times - random, speedup=rows["ratio"][data]))
 
 
+def of_shapes(d: rs.Results, **where) -> pd.DataFrame:
+    """The map's times of these rows, columns and segments."""
+    return rs.where_is(shapes.points_of(d), status="ok", **where)
+
+
+def fastest_at(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the fastest call at each shape and size."""
+    return table.loc[table.groupby([table["operation"], table["line"].astype(str), "n"])["time_median_s"].idxmin()]
+
+
 def ahead_of_ours(d: rs.Results, operation: str, *lines) -> pd.DataFrame:
     """The fastest call at each shape of these rows, columns or segments where tuned's takes more than 5 % longer."""
-    table = rs.where_is(shapes.points_of(d), operation=operation, status="ok", **({"line": lines} if lines else {}))
-    table = table.assign(size=table["n"].map(shapes.size_of), at=table["line"].astype(str) + " " + table["n"].astype(str))
-    ours = table[table["variant"].str.startswith("tuned/")].set_index("at")["time_median_s"]
-    best = table.loc[table.groupby("at")["time_median_s"].idxmin()]
-    best = best.assign(ratio=best["at"].map(ours) / best["time_median_s"])
+    table = of_shapes(d, operation=operation, **({"line": lines} if lines else {}))
+    ours = table[table["variant"].str.startswith("tuned/")].set_index(["line", "n"])["time_median_s"]
+    best = fastest_at(table).set_index(["line", "n"], drop=False)
+    best = best.assign(ratio=ours / best["time_median_s"])
     return best[best["ratio"] > 1.05]
 
 
 def at_shape(d: rs.Results, operation: str, line, variant: str, size: int = 26) -> float:
     """The share of the ceiling that a call reaches at a shape."""
-    table = rs.where_is(shapes.points_of(d), operation=operation, line=line, variant=variant, status="ok")
-    share, = table[table["n"].map(shapes.size_of) == size]["share_of_read_ceiling"]
+    share, = of_shapes(d, operation=operation, line=line, variant=variant, size=size)["share_of_read_ceiling"]
     return share
 
 
 def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
     """The fastest call at each shape and size, if it begins so."""
-    table = rs.where_is(shapes.points_of(d), status="ok")
-    best = table.loc[table.groupby([table["operation"], table["line"].astype(str), "n"])["time_median_s"].idxmin(), "variant"]
-    return best[best.str.startswith(calls)].tolist()
+    return [variant for variant in fastest_at(of_shapes(d))["variant"] if variant.startswith(calls)]
 
 
 def at_most(ahead: pd.DataFrame, calls: str) -> tuple[float, float]:
@@ -425,9 +344,6 @@ def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[f
     """The errors of these sums at 2^28, of both types unless said."""
     points = points_of(d.rows("frontier", n=2**28, dataset=dataset))
     return rs.where_is(points, call=calls, **where)["ulps"].tolist()
-
-
-# CUB's releases.
 
 
 def pairs(d: rs.Results, pair: str = "adjacent", to: str = "", call: str = "cub@[^/]*/sum", **where) -> pd.DataFrame:
@@ -448,9 +364,6 @@ def of_determinism(d: rs.Results, value: str, kind: str, *exponents: int) -> lis
     return [speedups[2**k] for k in exponents]
 
 
-# Calls from Python.
-
-
 def peer(d: rs.Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
     """A time of peers.csv, cold, in us."""
     return us(d, variant, n, "peers", timing_mode=mode, element_type=element_type)
@@ -463,42 +376,40 @@ def peer_over_cub(d: rs.Results, variant: str, *args, **more) -> float:
 
 def call_costs(d: rs.Results, n: int, *variants: str) -> list[float]:
     """What a call takes longer than CUB's from C++, in us."""
-    cub = peer(d, "cub/sum", n, "end_to_end")
-    return [peer(d, v, n, "end_to_end") - cub for v in variants]
+    return [peer(d, v, n, "end_to_end") - peer(d, "cub/sum", n, "end_to_end") for v in variants]
 
 
-# Of all committed folders.
+def of_all_runs(d: rs.Results | None, call: str, *modes: str) -> pd.DataFrame:
+    """A call's rows that have a speedup, timed so, in all committed experiments that time sums."""
+    where = {"timing_mode": modes} if modes else {}
+    return pd.concat(folder.rows(file, call, status="ok", **where) for folder in folders()
+                     for file in ("comparison", "tuned", "narrow", "modern", "exact", "frontier")
+                     if "result" in (folder.table(file) if folder.table(file) is not None else ())
+                     ).dropna(subset=["speedup"])
 
 
-SAME_SUM = ["operation", "element_type", "accumulator_type", "dataset", "n", "seed", "offset_elements"]
-
-
-def of_all_runs(d: rs.Results, call: str, *modes: str) -> pd.DataFrame:
-    """A call's rows that have a speedup, timed so, in the experiments that time sums."""
-    found = [rs.opened(record.parent, alone=True).rows(file, call, status="ok", **({"timing_mode": list(modes)} if modes else {}))
-             for record in sorted(COMMITTED.glob("*/machine.json"))
-             for file in ("comparison", "tuned", "narrow", "modern", "exact", "frontier")
-             if rs.stored(record.parent / f"{file}.csv").exists() and "result" in rs.opened(record.parent, alone=True).rows(file)]
-    return pd.concat(found).dropna(subset=["speedup"])
-
-
-def same_bits(d: rs.Results, call: str) -> tuple[int, int]:
+def same_bits(d: rs.Results | None, call: str) -> tuple[int, int]:
     """Of the inputs that two models of GPU added up: at how many all sums have the same bits, and how many there are."""
-    sums = of_all_runs(d, call).dropna(subset=["result"]).groupby(SAME_SUM, dropna=False)[["machine", "result"]].nunique()
+    same = ["operation", "element_type", "accumulator_type", "dataset", "n", "seed", "offset_elements"]
+    sums = of_all_runs(d, call).dropna(subset=["result"]).groupby(same, dropna=False)[["machine", "result"]].nunique()
     of_two = sums[sums["machine"] > 1]
     return (of_two["result"] == 1).sum(), len(of_two)
 
 
 def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
     """What was found in a peer's suite; of Indigo the programs with a race, with accesses out of bounds alone, or none."""
-    rows = pd.read_csv(COMMITTED / "suites" / f"{name}.csv", dtype=str, keep_default_na=False)
-    of = {"": slice(None), "race": rows["planted"].str.contains("atomic|guard|race|sync"), "bounds": rows["planted"] == "bounds",
-          "none": rows["planted"] == ""}
-    return rs.where_is(rows.loc[of[fault]], **where)
+    planted = {"": "", "race": ".*(atomic|guard|race|sync)", "bounds": "bounds$", "none": "$"}
+    rows = rs.opened(COMMITTED / "suites").rows(name, **where)
+    return rows[rows["planted"].str.match(planted[fault])]
 
 
 WORDS = {name: f for name, f in globals().items()
          if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] == "d"}
-CONSTANTS = dict(H100=H100, SECOND=SECOND, BEST=BEST, PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=FROM_PYTHON,
-                 OTHERS=OTHERS, DOCUMENTS=rs.DOCUMENTS, effects=contrasts.effects, named=contrasts.named, ends=ends,
-                 call_of=call_of, at_most=at_most, release_of=rs.release_of)
+PLUGGED_IN = "torch/sum", "cuda-compute/reduce", "cupy/sum"
+TRITON = "triton/atomic", "triton/two-launch"
+CONSTANTS = dict(
+    H100="nvidia-h100-80gb-hbm3", SECOND="nvidia-h200-second", BEST="multiblock/last-block-warp", DOCUMENTS=rs.DOCUMENTS,
+    PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=(*PLUGGED_IN, "torch/compile", *TRITON, "numba/kernel"),
+    OTHERS=("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
+            "squares", "timing", "twopass", "unrolling"),  # beside tuned and comparison
+    effects=contrasts.effects, named=contrasts.named, ends=ends, call_of=call_of, at_most=at_most, release_of=rs.release_of)

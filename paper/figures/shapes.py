@@ -78,7 +78,7 @@ def points_of(results: rs.Results, element_type: str = "f32"):
     table = table[table["pitch_elements"].isna()]
     table = table.assign(lengths=[dataset.partition("/")[2] for dataset in table["dataset"]])
     lines = [row[SECTIONS[row["operation"]][1]] for _, row in table.iterrows()]
-    return table.assign(line=[line if isinstance(line, str) else int(line) for line in lines])
+    return table.assign(line=[line if isinstance(line, str) else int(line) for line in lines], size=table["n"].map(size_of))
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
