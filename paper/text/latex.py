@@ -22,16 +22,12 @@ def escape(text: str) -> str:
     return shown.replace("\0", "{}")
 
 
-def powers(escaped: str) -> str:
-    """Escaped text with its powers of two, as 2^28, raised."""
-    return re.sub(r"2\\textasciicircum\{\}(\w+)", r"$2^{\1}$", escaped)
-
-
 def numbers(escaped: str) -> str:
     """Escaped text with its powers of two and of ten raised, as 2^28 and 8.06e+05, and percent signs kept at their
     numbers."""
     tens = re.sub(r"\b(\d(?:\.\d+)?)e([+-]\d+)\b", lambda m: rf"${m[1]}\cdot10^{{{int(m[2])}}}$", escaped)
-    return re.sub(r"(?<=\d) \\%", r"\\,\\%", powers(tens))
+    twos = re.sub(r"2\\textasciicircum\{\}(\w+)", r"$2^{\1}$", tens)
+    return re.sub(r"(?<=\d) \\%", r"\\,\\%", twos)
 
 
 def code(text: str) -> str:

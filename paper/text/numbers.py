@@ -39,21 +39,17 @@ class Numbers:
     def __init__(self, results: rs.Results):
         self.results = results
 
-    # ---------------------------------------------------------------------------------------------- contrasts
-
-    def contrast(self, which: str, name: str, points: str) -> contrasts.Contrast:
+    def contrast(self, which: str, name: str, is_time: bool = False) -> contrasts.Contrast:
         if (asked := contrasts.asked().get(name)) is None:
             raise Mistake(f"contrasts.json has no {name}")
-        if (len(asked.points) == 1) != (points == "one"):
-            raise Mistake(f"{name} is a {'ratio' if points == 'one' else 'time'}")
+        if (len(asked.points) == 1) != is_time:
+            raise Mistake(f"{name} is a {'ratio' if is_time else 'time'}")
         candidates = contrasts.measured(self.results).get(name, [])
         for word in filter(None, which.split(",")):
-            if word in rs.ELEMENT_BYTES:
-                candidates = [c for c in candidates if c.element_type == word]
-            elif asked.group["n"] != "all" and size_of(word) not in asked.group["n"]:
+            size = None if word in rs.ELEMENT_BYTES else size_of(word)
+            if size and asked.group["n"] != "all" and size not in asked.group["n"]:
                 raise Mistake(f"{name} has no size {word}")
-            else:
-                candidates = [c for c in candidates if c.n == size_of(word)]
+            candidates = [c for c in candidates if c.element_type == word or c.n == size]
         if len({c.element_type for c in candidates}) > 1:
             raise Mistake(f"{name} is of several types: name one")
         if not candidates or not candidates[0].known:
@@ -61,32 +57,24 @@ class Numbers:
         return candidates[0]
 
     def ratio(self, which: str, name: str) -> str:
-        c = self.contrast(which, name, "several")
+        c = self.contrast(which, name)
         return latex.interval(c.value, c.low, c.high)
 
     def gain(self, which: str, name: str) -> str:
-        return latex.digits(self.contrast(which, name, "several").value)
+        return latex.digits(self.contrast(which, name).value)
 
     def seconds(self, which: str, name: str) -> str:
-        value = self.contrast(which, name, "one").value
+        value = self.contrast(which, name, is_time=True).value
         cycles = contrasts.asked()[name].group["timing_mode"] == "clock"
         return latex.count(round(value)) + " cycles" if cycles else latex.time(value)
 
-    # -------------------------------------------------------------------------------------------------- files
-
     def mean(self, how: str, name: str) -> str:
         line = query.in_means(self.results, name)
-        return self._number(line["column"], line["value"], line["unit"], how)
+        return shown(line["column"], line["value"], line["unit"], how)
 
     def cell(self, how: str, file: str, where: str, column: str) -> str:
         take = how.removesuffix("percent").rstrip(",")
-        return self._number(column, *query.cell(self.results, file, where, column, take), "percent" * how.endswith("percent"))
-
-    @staticmethod
-    def _number(column: str, value: float, unit: str, how: str) -> str:
-        if how == "percent":
-            return ("$-$" if value < 0 else "") + latex.percent(abs(value))
-        return shown(column, value * (1e-9 if unit == "ns" else 1), unit)
+        return shown(column, *query.cell(self.results, file, where, column, take), how)
 
     def rows(self, column: str, file: str, where: str) -> str:
         rows = query.where(self.results, file, where)
@@ -98,27 +86,23 @@ class Numbers:
     def record(self, _: str, file: str, path: str) -> str:
         of_cpu = file == "cpu-machine"
         machine = self.results.machine_of("cpu.csv") if of_cpu else rs.Machine(file, query.record(self.results, file))
-        value = machine.get(path)
-        if value is None:
+        if (value := machine.get(path)) is None:
             raise rs.Absent(path)
-        return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
+        return latex.escape(value) if isinstance(value, str) else shown(path, value)
 
     def ask(self, how: str, asked: str) -> str:
         try:
             value = float(query.ask(self.results, asked))
         except NameError as unknown:
             raise Mistake(unknown.args[0])
-        return latex.time(1e-6 * value) if how == "us" else self._number("", value, "", how)
+        return latex.time(1e-6 * value) if how == "us" else shown("", value, how=how)
 
     def dates(self, _: str, files: str) -> str:
-        experiments = rs.experiments_in(self.results.folder)
-        names = set(experiments) if files == "*" else set(re.split(r",\s*", files)) & set(experiments)
-        days = {t[:10] for name in names for t in self.results.rows(name)["timestamp_utc"] if t}
+        days = {t[:10] for name in rs.experiments_in(self.results.folder) if files == "*" or name in re.split(r",\s*", files)
+                for t in self.results.rows(name)["timestamp_utc"] if t}
         if not days:
             raise rs.Absent(files)
         return " to ".join(dict.fromkeys((min(days), max(days))))
-
-    # --------------------------------------------------------------------------------------------------- text
 
     def resolve(self, name: str, option: str, arguments: list[str]) -> str:
         """As LaTeX; Mistake where no results could have it."""
@@ -132,12 +116,13 @@ class Numbers:
             raise
 
 
-def shown(column: str, value: float, unit: str) -> str:
-    """A number in the unit that its column's name or the row's own unit says."""
+def shown(column: str, value: float, unit: str = "", how: str = "") -> str:
+    """A number in the unit that its column's name or the row's own unit says, or as a percentage."""
     if column.endswith("bytes_per_s"):
         return latex.bandwidth(value)
-    if column.endswith("_s") or unit == "ns":
-        return ("$-$" if value < 0 else "") + latex.time(abs(value))
+    if how.endswith("percent") or column.endswith("_s") or unit == "ns":
+        size = abs(value) * (1e-9 if unit == "ns" else 1)
+        return ("$-$" if value < 0 else "") + (latex.percent if how.endswith("percent") else latex.time)(size)
     if column.endswith("bytes"):
         return latex.binary(value)
     number = latex.count(round(value)) if value == round(value) and abs(value) >= 1 else latex.digits(value)
