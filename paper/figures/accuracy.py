@@ -1,30 +1,23 @@
 """How the error of float32 sums grows with n, by whose kernel adds: the largest of its kernels, finishes and calls."""
 
-import numpy as np
-import pandas as pd
 from matplotlib.ticker import NullLocator
 
 import series as sr
 from report import results as rs
 from report import style
-from figures.panels import DOTTED_LOOK
+from figures.panels import DOTTED_LOOK, sheet
 from figures.speedup import MARKERS
 
 EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
-LEFT, RIGHT, HEAD, TALL, BASE = 0.62, 0.08, 0.55, 1.6, 0.82
-
-
-def errors_of(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows with `error`, relative to the sum of the magnitudes."""
-    rows = rs.where_is(table, status="ok", device="cuda", operation="sum", element_type="f32", dataset="random")
-    rows = rows[rows["sum_of_magnitudes"] > 0].astype({"n": "int64"})
-    return rows.assign(error=rows["abs_error"] / rows["sum_of_magnitudes"]).dropna(subset=["error"])
 
 
 def draw(results: rs.Results):
-    """None without errors."""
-    errors = errors_of(results.experiment("accuracy"))
-    if not len(errors):
+    """None without errors, which are relative to the sum of the magnitudes."""
+    rows = rs.where_is(results.experiment("accuracy"), status="ok", device="cuda", operation="sum", element_type="f32",
+                       dataset="random")
+    rows = rows[rows["sum_of_magnitudes"] > 0].astype({"n": "int64"})
+    errors = rows.assign(error=rows["abs_error"] / rows["sum_of_magnitudes"]).dropna(subset=["error"])
+    if errors.empty:
         return None
     largest = errors.groupby(["group", "n"])["error"].max()
     series = {group: largest[group][largest[group] > 0] for group in sr.groups(errors, *sr.KERNELS, "library")}
@@ -33,8 +26,7 @@ def draw(results: rs.Results):
         del series["thrust"]
         names["cub"] = "CUB, Thrust"
     looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=3) for g in series}
-    figure = style.sheet(HEAD + TALL + BASE, style.COLUMN_WIDTH)
-    axes, = style.row(figure, ["accuracy"], BASE, TALL, LEFT, RIGHT, 0)
+    figure, (axes,) = sheet(["accuracy"], 1.6, left=0.62, right=0.08, head=0.55, foot=0.82, width=style.COLUMN_WIDTH)
     axes.set_yscale("log")
     for group, line in series.items():
         axes.plot(line.index, line, label=group, **looks[group])

@@ -5,9 +5,8 @@ from report import results as rs
 from report import style
 from report.plot import busy_note
 from report.style import GIGA
-from figures.panels import LINE, draw_line, not_drawn
+from figures.panels import LINE, draw_points, not_drawn
 from figures.speedup import LABEL_LEFT, label_ends
-
 
 LEFT, GAP, HEAD, TALL = 0.5, 0.5, 0.62, 1.5
 HATCHES = ("", "////", "....", "xxxx")
@@ -19,25 +18,26 @@ def level_of(s: sr.Series) -> str:
     return level and "-" + level + (" -f" + more if more else "")
 
 
-def cpu_series(results: rs.Results, element_type: str) -> list[sr.Series]:
-    """Every sum that ran on the CPU, end to end, in each state of the cache it was measured in."""
-    measured = [s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
-        results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)]
-    return sorted(measured, key=lambda s: s.variant)
-
-
 def best_of(levels: list[sr.Series]) -> sr.Series:
     """The fastest at the largest n that all of them have; where they share none, of those that reach furthest."""
     shared = set.intersection(*(set(s.ok["n"]) for s in levels))
     if shared:
-        return min(levels, key=lambda s: s.at(max(shared))["time"])
+        return sr.fastest(levels, max(shared))
     return min(levels, key=lambda s: (-s.ok["n"].iloc[-1], s.ok["time"].iloc[-1]))
+
+
+def rates(points) -> tuple:
+    """Throughputs in GB/s, and the ends of their intervals."""
+    return tuple(points["bytes"] / points[c] / GIGA for c in ("time", "high", "low"))
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
     """CPU baselines: left the host loops by optimisation level at the largest common size, right by n the fastest call of
     each group."""
-    every = cpu_series(results, element_type)
+    # Every sum that ran on the CPU, end to end, in each state of the cache it was measured in.
+    every = sorted((s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
+        results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),
+        key=lambda s: s.variant)
     series = [s for s in every if len(s.ok)]
     if not series:
         return None
@@ -66,8 +66,8 @@ def draw(results: rs.Results, element_type: str = "f32"):
     ends = []
     for k, s in enumerate(lines):
         look = style.line_style(k, 0)
-        value, low, high = (s.points["bytes"] / s.points[c] / GIGA for c in ("time", "high", "low"))
-        draw_line(axes, s.points["n"], value, low, high, label=s.name, **look)
+        value, *interval = rates(s.points)
+        draw_points(axes, zip(s.points["n"], value, *interval), elinewidth=0.5, label=s.name, **look)
         last = value.last_valid_index()
         ends.append((s.points["n"][last], value[last], words(s), look["color"]))
     axes.set_yscale("log")
@@ -90,11 +90,10 @@ def draw_levels(axes, loops: list[sr.Series], n: int, usual: str) -> None:
     looks = {level: dict(facecolor=style.LINE_COLORS[i], hatch=HATCHES[i % len(HATCHES)], edgecolor="white",
                          linewidth=0.3) for i, level in enumerate(levels)}
     for s in loops:
-        point = s.at(n)
-        value, low, high = (point["bytes"] / point[c] / GIGA for c in ("time", "high", "low"))
+        value, *interval = rates(s.at(n))
         at = names.index(s.variant) + (levels.index(level_of(s)) - (len(levels) - 1) / 2) * thick
         axes.bar(at, value, width=thick * 0.92, **looks[level_of(s)])
-        axes.plot([at, at], [low, high], color="black", linewidth=0.7)
+        axes.plot([at, at], interval, color="black", linewidth=0.7)
     marks = {s.variant: "" if s.cache_state == usual else f"({sr.CPU_CACHE_LABELS[s.cache_state]})" for s in loops}
     axes.set_xticks(range(len(names)), [(name.split("/", 1)[1] + "\n" + marks[name]).strip() for name in names])
     axes.tick_params(axis="x", length=0)

@@ -3,18 +3,16 @@ that Python users call, if they were measured."""
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from report import results as rs
 from report import style
-from figures.panels import name_rows
+from figures.panels import gain_axis, name_rows
 
 TYPES = {"f32": np.float32, "f64": np.float64}
-# By kind of data its words, and how its time is marked: hollow, if beside that of random data.
-SETS = {"random": ("uniform", lambda color: dict(color=color, marker="o", markersize=3.4)),
-        "spread": ("spread over $2^{120}$", lambda color: dict(color=color, marker="o", markersize=5.4, markerfacecolor="none")),
-        "ill-conditioned": ("ill-conditioned", lambda color: dict(color=color, marker=""))}
-SHORT = {"random": "uniform", "spread": "spread", "ill-conditioned": "ill"}
+# By kind of data its words, in short, and how its time is marked: hollow, if beside that of random data.
+SETS = {"random": ("uniform", "uniform", dict(marker="o", markersize=3.4)),
+        "spread": ("spread over $2^{120}$", "spread", dict(marker="o", markersize=5.4, markerfacecolor="none")),
+        "ill-conditioned": ("ill-conditioned", "ill", dict(marker=""))}
 ROUNDED_ONCE = 0.5  # units in the last place: what rounding the exact sum costs at most
 # Calls as the rows have them, in their order; colour by what they do.
 PLAIN, LIBRARY, PAIRS, OURS, PYTHON = "#0072B2", "#000000", "#D55E00", style.GROUP_COLORS["tuned"], "#009E73"
@@ -35,28 +33,27 @@ BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "
 NUMBER, ROW, GAP, HEAD, FOOT = 0.5, 0.15, 0.16, 0.78, 0.52
 
 
-def key_of(row: pd.Series) -> str:
-    """A call as CALLS has it; what CALLS does not have keeps its id."""
-    if str(row["variant"]).startswith("cub@"):
-        return f"cub@ {str(row['settings']).partition('determinism=')[2].partition(';')[0]}"
-    return f"{row['variant']} {row['operation']}".removesuffix(" sum")
-
-
-def points_of(table: pd.DataFrame) -> pd.DataFrame:
-    """call, element_type, dataset, n, slower (than only reading) and ulps: the error in units in the last place that the
-    exact sum has in the elements' type."""
-    rows = with_errors(table, timing_mode="device").dropna(subset=["time_median_s"])
-    rows["slower"] = rows["time_median_s"] / rows["read_time_s"]
-    kinds = rows.groupby("n")["dataset"].transform("nunique")
-    return rows[kinds == kinds.max()]  # at other sizes random data alone are timed
+def with_calls(table: pd.DataFrame) -> pd.DataFrame:
+    """With `call`, as CALLS has it; what CALLS does not have keeps its id."""
+    call = (table["variant"] + " " + table["operation"]).str.removesuffix(" sum")
+    of_cub = "cub@ " + table["settings"].str.extract("determinism=([^;]*)", expand=False).fillna("")
+    return table.assign(call=call.mask(table["variant"].str.startswith("cub@"), of_cub))
 
 
 def with_errors(table: pd.DataFrame, device: str = "cuda", **which) -> pd.DataFrame:
     """These rows with call and ulps: the error in units in the last place of the exact sum in the elements' type."""
-    rows = rs.where_is(table, status="ok", device=device, element_type=list(TYPES), **which)
+    rows = rs.where_is(with_calls(table), status="ok", device=device, element_type=list(TYPES), **which)
     rows = rows.dropna(subset=["abs_error", "exact_result"])
     units = [np.spacing(np.abs(TYPES[t](exact))) for t, exact in zip(rows["element_type"], rows["exact_result"])]
-    return rows.assign(call=[key_of(row) for _, row in rows.iterrows()], ulps=rows["abs_error"] / units)
+    return rows.assign(ulps=rows["abs_error"] / units)
+
+
+def points_of(table: pd.DataFrame) -> pd.DataFrame:
+    """The same of device times, with `slower`, over only reading."""
+    rows = with_errors(table, timing_mode="device").dropna(subset=["time_median_s"])
+    rows["slower"] = rows["time_median_s"] / rows["read_time_s"]
+    kinds = rows.groupby("n")["dataset"].transform("nunique")
+    return rows[kinds == kinds.max()]  # at other sizes random data alone are timed
 
 
 def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.DataFrame:
@@ -69,47 +66,41 @@ def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.D
     rows = rows[~rows["variant"].isin(["cub/sum", "exact/sum"])]
     at = ["operation", "element_type", "dataset", "n"]
     rows = rows.sort_values("timing_mode").drop_duplicates([*at, "variant"], keep="last")  # "replay" is the last
-    cub = beside[beside["variant"] == "cub/sum"].drop_duplicates(at)[[*at, "slower"]]
-    rows = rows.merge(cub, on=at)
+    rows = rows.merge(beside[beside["variant"] == "cub/sum"].drop_duplicates(at)[[*at, "slower"]], on=at)
     return rows.assign(slower=rows["slower"] / rows["speedup"])
 
 
 def draw(results: rs.Results):
     """None without times."""
     points = points_of(results.experiment("frontier"))
-    if not len(points):
+    if points.empty:
         return None
     python = points_from_python(results.experiment("frontier-python"), points)
     points = pd.concat([points, python]) if len(python) else points
-    points = points[~points["call"].isin(BESIDE)]
-    largest = points[points["n"] == points["n"].max()]
-    types = [t for t in TYPES if (largest["element_type"] == t).any()]
-    calls = [*(c for c in CALLS if (largest["call"] == c).any()), *sorted(set(largest["call"]) - set(CALLS))]
-    names = [CALLS.get(call, (call, style.MARK_COLOR))[0] for call in calls]
+    points = points[~points["call"].isin(BESIDE) & (points["n"] == points["n"].max())]
+    types = [t for t in TYPES if (points["element_type"] == t).any()]
+    calls = sorted(set(points["call"]), key=lambda call: ([*CALLS, call].index(call), call))
+    names, colors = zip(*(CALLS.get(call, (call, style.MARK_COLOR)) for call in calls))
     tall, left = ROW * len(calls), 0.12 + max(map(style.text_width, names))
     figure = style.sheet(HEAD + tall + FOOT)
     each = (style.TEXT_WIDTH - left - GAP * (len(types) - 1)) / len(types)
     for i, kind in enumerate(types):
         x = left + i * (each + GAP)
         axes = style.place(figure, x, FOOT, each - NUMBER * len(SETS), tall, f"frontier:{kind}")
-        axes.set_xscale("log")
-        here = largest[largest["element_type"] == kind]
-        for dataset, (_, mark) in SETS.items():
-            timed = here[here["dataset"] == dataset]
-            for call, rows in timed.groupby("call"):
-                color = CALLS.get(call, (call, style.MARK_COLOR))[1]
-                axes.plot(rows["slower"], [calls.index(call)] * len(rows), label=f"{call} {dataset}", linestyle="", **mark(color))
+        gain_axis(axes, 0.95, points["slower"].max() * 1.15, (1, 2, 3, 5))
+        here = points[points["element_type"] == kind]
+        for dataset, (_, _, look) in SETS.items():
+            for call, rows in here[here["dataset"] == dataset].groupby("call"):
+                y = calls.index(call)
+                axes.plot(rows["slower"], [y] * len(rows), label=f"{call} {dataset}", linestyle="", color=colors[y], **look)
         draw_errors(figure, here, calls, x + each)
-        axes.set_xlim(0.95, largest["slower"].max() * 1.15)
-        axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 3, 5)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("time, only reading = 1", labelpad=1)
         axes.set_title(kind, loc="left", pad=3)
-        name_rows(axes, names if not i else [""] * len(names))
+        name_rows(axes, [""] * len(names) if i else names)
         axes.grid(True, axis="y")
-    style.legend(figure, {words: mark("black") | dict(linestyle="") for words, mark in SETS.values() if mark("black")["marker"]}, 0.05)
-    gpu, n = results.machine_of("frontier.csv").gpu, style.power_label(largest["n"].iloc[0])
+    marked = {words: look | dict(color="black", linestyle="") for words, _, look in SETS.values() if look["marker"]}
+    style.legend(figure, marked, 0.05)
+    gpu, n = results.machine_of("frontier.csv").gpu, style.power_label(points["n"].iloc[0])
     style.title(figure, f"What more digits cost, and whose sums are right: {n} elements on one {gpu}",
                 "Device time, L2 cold and dirty. Numbers: error in units in the last place of the exact sum; bold: at most half a unit."
                 + (" Python's sums stand as far from CUB's as replayed beside it; JAX's as its whole call." if len(python) else ""))
@@ -119,10 +110,10 @@ def draw(results: rs.Results):
 def draw_errors(figure, here: pd.DataFrame, calls: list[str], right: float) -> None:
     """Columns of errors, one for each kind of data, that end at so many inches."""
     wide, high = figure.get_size_inches()
-    for k, dataset in enumerate(SETS):
+    top = FOOT + ROW * len(calls)
+    for k, (dataset, (_, short, _)) in enumerate(SETS.items()):
         x, errors = (right - NUMBER * (len(SETS) - 1 - k)) / wide, here[here["dataset"] == dataset].groupby("call")["ulps"].max()
-        top = FOOT + ROW * len(calls)
-        figure.text(x, (top + 0.04) / high, SHORT[dataset], ha="right", va="bottom", color=style.MARK_COLOR)
+        figure.text(x, (top + 0.04) / high, short, ha="right", va="bottom", color=style.MARK_COLOR)
         for y, call in enumerate(calls):
             if call in errors:
                 figure.text(x, (top - ROW * (y + 0.5)) / high, in_units(errors[call]), ha="right", va="center",

@@ -3,11 +3,10 @@
 import series as sr
 from report import results as rs
 from report import style
-from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_document
+from figures.panels import DOTTED_LOOK, PARITY_LOOK, by_size, draw_points, of_document, sheet
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
 BLOCK = 1024
-LEFT, RIGHT, HEAD, TALL, BASE = 0.5, 0.1, 0.68, 1.4, 0.62
 
 
 def draw(results: rs.Results):
@@ -21,12 +20,11 @@ def draw(results: rs.Results):
     if own.empty:
         return None
     best = rs.fastest(own)["variant"]
-    rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     rows = rows.assign(**{end: reading / rows[f"time_{end}_s"] for end in ("median", "ci_high", "ci_low")})
-    lines = {int(n): group[["grid", "median", "ci_high", "ci_low"]].values.tolist() for n, group in rows.groupby("n")}
-    figure = style.sheet(HEAD + TALL + BASE, style.COLUMN_WIDTH)
-    axes, = style.row(figure, ["grid"], BASE, TALL, LEFT, RIGHT, 0)
+    lines = {int(n): group[["grid", "median", "ci_high", "ci_low"]].values.tolist()
+             for n, group in rows[rows["variant"] == best].groupby("n")}
+    figure, (axes,) = sheet(["grid"], 1.4, left=0.5, right=0.1, head=0.68, foot=0.62, width=style.COLUMN_WIDTH)
     looks = by_size(lines, markersize=3)
     for n, points in lines.items():
         draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])

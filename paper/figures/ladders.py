@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 
-from matplotlib.ticker import LogLocator
-
 import series as sr
 import claims
 import contrasts
 from report import results as rs
 from report import style
 from report.style import MICRO
-from figures.panels import draw_points, name_rows, of_document
+from figures.panels import draw_points, gain_axis, name_rows, of_document
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -33,7 +31,7 @@ class Rung:
     then: float | None           # the text's own height, where it gives every step until here
     claimed: float | None        # the text's own gain
     time: contrasts.Contrast
-    height: contrasts.Contrast | None = None  # None of the first
+    height: contrasts.Contrast   # of the first, 1
     gain: contrasts.Contrast | None = None
 
 
@@ -42,7 +40,8 @@ def climb(results: rs.Results, document: str) -> list[Rung]:
     claimed = {t["contrast"]: t["told"] for c in claims.listed()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
     first = contrasts.asked()[f"ladder.{document}"]
-    rungs = {first.calls(1)[0]: Rung(first.calls(1)[0], 1.0, None, contrasts.at(results, first.name))}
+    call, = first.calls(1)
+    rungs = {call: Rung(call, 1.0, None, contrasts.at(results, first.name), contrasts.Contrast("", 0, 1, 1, 1))}
     for step in steps:
         asked, gain = contrasts.asked()[step], claimed.get(step)
         base = rungs[asked.calls(1)[0]]
@@ -64,39 +63,21 @@ def label(rung: Rung, rungs: list[Rung]) -> str:
     return sr.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
 
 
-@dataclass
-class Ladder:
-    """What a panel shows: by row the speed over the first kernel."""
-
-    document: str
-    rungs: list[Rung]
-    now: list[tuple]   # (row, speed, low, high)
-    then: list[tuple]
+def heights(rungs: list[Rung]) -> dict[str, list[tuple]]:
+    """(row, speed over the first kernel, low, high) of what was measured, and of the text's own gains."""
+    return {"then": [(k, r.then, r.then, r.then) for k, r in enumerate(rungs) if k and r.then],
+            "now": [(k, *r.height[2:5]) for k, r in enumerate(rungs) if r.height.known]}
 
 
-def ladder_of(results: rs.Results, document: str) -> Ladder | None:
-    """None without a time of the first kernel."""
-    rungs = climb(results, document)
-    if not rungs[0].time.known:
-        return None
-    now = [(k, r.height.value, r.height.low, r.height.high) if r.height else (k, 1, 1, 1)
-           for k, r in enumerate(rungs) if (r.height or r.time).known]
-    return Ladder(document, rungs, now, [(k, *[r.then] * 3) for k, r in enumerate(rungs) if k and r.then])
-
-
-def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float, names_width: float, ends: tuple) -> None:
-    rungs, document = ladder.rungs, ladder.document
-    tall = ROW * len(rungs)
+def draw_ladder(figure, document: str, rungs: list[Rung], left: float, bottom: float, width: float, names_width: float,
+                ends: tuple) -> None:
+    tall, shown = ROW * len(rungs), heights(rungs)
     axes = style.place(figure, left + names_width, bottom, width - names_width - NUMBERS, tall, f"ladder:{document}")
-    axes.set_xscale("log")
-    for k, now, *_ in ladder.now:
+    gain_axis(axes, *ends, (1, 3))
+    for k, now, *_ in shown["now"]:
         axes.plot([ends[0], now], [k, k], **STEM_LOOK)
-    draw_points(axes, ladder.then, vertical=False, label="then", **THEN)
-    draw_points(axes, ladder.now, vertical=False, label="now", **NOW)
-    axes.set_xlim(*ends)
-    axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
-    axes.xaxis.set_major_formatter(lambda v, _: f"{v:g}")
-    axes.xaxis.set_minor_locator(LogLocator(10, subs=()))
+    for word, look in (("then", THEN), ("now", NOW)):
+        draw_points(axes, shown[word], vertical=False, label=word, **look)
     name_rows(axes, [label(r, rungs) for r in rungs])
     whole, high = figure.get_size_inches()
 
@@ -122,21 +103,21 @@ def draw_ladder(figure, ladder: Ladder, left: float, bottom: float, width: float
 
 def draw(results: rs.Results):
     """None where the folder has none of the steps."""
-    ladders = {document: ladder for document in rs.DOCUMENTS if (ladder := ladder_of(results, document))}
-    columns = [kept for column in COLUMNS if (kept := [ladders[d] for d in column if d in ladders])]
+    ladders = {document: rungs for document in rs.DOCUMENTS if (rungs := climb(results, document))[0].time.known}
+    columns = [kept for column in COLUMNS if (kept := [d for d in column if d in ladders])]
     if not columns:
         return None
-    needs = [sum(TITLE + ROW * len(l.rungs) for l in column) + TICKS * (len(column) - 1) for column in columns]
+    needs = [sum(TITLE + ROW * len(ladders[d]) for d in column) + TICKS * (len(column) - 1) for column in columns]
     figure = style.sheet(HEAD + max(needs) + FOOT)
     width = (style.TEXT_WIDTH - GAP - 0.12) / 2
-    values = [v for l in ladders.values() for row in l.now + l.then for v in row[1:]]
+    values = [v for rungs in ladders.values() for points in heights(rungs).values() for _, *speeds in points for v in speeds]
     ends = min(values) / 1.3, 1.25 * max(values)
     for c, (column, needed) in enumerate(zip(columns, needs)):
-        names_width = 0.1 + max(style.text_width(label(r, l.rungs)) for l in column for r in l.rungs)
+        names_width = 0.1 + max(style.text_width(label(r, ladders[d])) for d in column for r in ladders[d])
         top = figure.get_figheight() - HEAD
-        for ladder in column:
-            bottom = top - TITLE - ROW * len(ladder.rungs)
-            draw_ladder(figure, ladder, 0.06 + c * (width + GAP), bottom, width, names_width, ends)
+        for document in column:
+            bottom = top - TITLE - ROW * len(ladders[document])
+            draw_ladder(figure, document, ladders[document], 0.06 + c * (width + GAP), bottom, width, names_width, ends)
             # Panels of the shorter column are spread over the height of the longer.
             top = bottom - TICKS - (max(needs) - needed) / max(1, len(column) - 1)
         figure.axes[-1].set_xlabel("speed, first kernel = 1", labelpad=1)

@@ -5,7 +5,7 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import LINE, draw_points, of_document
+from figures.panels import LINE, draw_points, of_document, sheet
 
 INDEX = ("i32", "u64")  # nvcc unrolls a loop over the first, so that several loads are in flight, not over the other
 LATENCIES = {"load_latency_memory": "memory", "load_latency_l2": "L2"}
@@ -15,27 +15,25 @@ HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)
 def draw(results: rs.Results):
     """None where contrasts.csv has none of it."""
     document = of_document("squares")
-    n = document["n"][0]
-    lines, looks = {}, {}
+    n, lines, looks = document["n"][0], {}, {}
     for i, variant in enumerate(("strided", "chunked")):
         for j, index in enumerate(INDEX):
             points = [(int(threads), *(int(threads) / n * cycles for cycles in (c.value, c.low, c.high)))
                       for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
             if points:
-                lines[variant, index] = points
+                lines[f"{variant} {index}"] = points
                 looks[f"{variant}, index {index}"] = style.line_style(i, j) | dict(markersize=3.2)
     if not lines:
         return None
     means = results.table("means")
-    known = {} if means is None else means.set_index("name")["value"]
-    known = {q: float(known[name]) for q in LATENCIES if (name := f"probe.{q}.cycles") in known}
+    means = {} if means is None else means.set_index("name")["value"]
+    known = {q: float(means[name]) for q in LATENCIES if (name := f"probe.{q}.cycles") in means}
     memory = known.get("load_latency_memory")
     threads = sorted({x for points in lines.values() for x, *_ in points})
-    base = 0.62 + LINE * (-(-len(lines) // 2) + bool(memory) + bool(known))
-    figure = style.sheet(0.6 + 1.7 + base, style.COLUMN_WIDTH)
-    axes, = style.row(figure, ["latency"], base, 1.7, 0.5, 0.1, 0)
+    foot = 0.62 + LINE * (-(-len(lines) // 2) + bool(memory) + bool(known))
+    figure, (axes,) = sheet(["latency"], 1.7, left=0.5, right=0.1, head=0.6, foot=foot, width=style.COLUMN_WIDTH)
     for (call, points), look in zip(lines.items(), looks.values()):
-        draw_points(axes, points, label=" ".join(call), **look)
+        draw_points(axes, points, label=call, **look)
     for quantity, cycles in known.items():
         axes.axhline(cycles, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=quantity)
     if memory:

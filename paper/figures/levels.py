@@ -5,44 +5,38 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import PARITY_LOOK, by_size, draw_points, in_words, of_document
+from figures.panels import PARITY_LOOK, by_size, draw_points, in_words, of_document, sheet
 
 BLOCK = 256
-# gid, the contrasts' prefix, title, and whether x is the number of blocks, rather than of loads.
-PANELS = (("loads", "levels.granularity.global.", "over one load,\nglobal stride", False),
-          ("strides", "levels.strides.", "global stride\nover local", False),
-          ("relaunch", "levels.atomic.relaunch.", "atomics over\nrelaunching, end to end", True),
-          ("host", "levels.atomic.host.", "atomics over\nthe host, end to end", True))
+# By gid the contrasts' prefix, the title, and whether x is the number of blocks, rather than of loads.
+PANELS = {"loads": ("levels.granularity.global.", "over one load,\nglobal stride", False),
+          "strides": ("levels.strides.", "global stride\nover local", False),
+          "relaunch": ("levels.atomic.relaunch.", "atomics over\nrelaunching, end to end", True),
+          "host": ("levels.atomic.host.", "atomics over\nthe host, end to end", True)}
 FINE, COARSE = (0.98, 0.99, 1, 1.01, 1.02, 1.03), (0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 3)  # ticks of narrow axes
-LEFT, RIGHT, HEAD, TALL, GAP, FOOT = 0.44, 0.08, 0.8, 1.35, 0.36, 0.74
 
 
 def blocks_of(loads: int, n: int) -> int:
     return -(-n // (BLOCK * loads))
 
 
-def by_loads(results: rs.Results, prefix: str) -> dict[int, list[tuple]]:
-    """By size (loads a thread, gain, low, high); the loads end a contrast's name."""
-    by_n: dict[int, list[tuple]] = {}
-    for loads, c in contrasts.like(results, prefix):
-        by_n.setdefault(c.n, []).append((int(loads), c.value, c.low, c.high))
-    return dict(sorted(by_n.items()))
-
-
 def draw(results: rs.Results):
     """None where contrasts.csv has none of it."""
-    by_panel = {gid: lines for gid, prefix, *_ in PANELS if (lines := by_loads(results, prefix))}
+    # The loads of a thread end a contrast's name.
+    by_panel = {gid: gains for gid, (prefix, *_) in PANELS.items() if (gains := contrasts.like(results, prefix))}
     if not by_panel:
         return None
-    panels = [p for p in PANELS if p[0] in by_panel]
-    looks = by_size(sorted({n for lines in by_panel.values() for n in lines}), markersize=2.8)
-    figure, count = style.sheet(HEAD + TALL + FOOT), results.machine.number("gpu.sm_count")
-    for (gid, _, title, by_blocks), axes in zip(panels, style.row(figure, list(by_panel), FOOT, TALL, LEFT, RIGHT, GAP)):
+    looks = by_size(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
+    count = results.machine.number("gpu.sm_count")
+    figure, panels = sheet(list(by_panel), 1.35, left=0.44, right=0.08, head=0.8, foot=0.74, gap=0.36)
+    for (gid, gains), axes in zip(by_panel.items(), panels):
+        _, title, by_blocks = PANELS[gid]
         drawn = []
-        for n, points in by_panel[gid].items():
+        for n in looks:
+            points = [(int(loads), c.value, c.low, c.high) for loads, c in gains if c.n == n]
             if by_blocks:
                 points = [(blocks_of(loads, n), *gain) for loads, *gain in points]
-            elif gid == "loads":
+            elif gid == "loads" and points:
                 points = [(1, 1.0, 1.0, 1.0), *points]
             draw_points(axes, points, label=str(n), **looks[n])
             if gid == "loads" and count:
@@ -59,7 +53,7 @@ def draw(results: rs.Results):
             axes.set_yticks([t for t in ticks if min(ends) < 1.01 * t and t < 1.01 * max(ends)])
         axes.axhline(1, **PARITY_LOOK)
         axes.set_title(title, loc="left", pad=3)
-    figure.axes[0].set_ylabel("speedup", labelpad=2)
+    panels[0].set_ylabel("speedup", labelpad=2)
     style.legend(figure, in_words(looks), 0.21)
     document = of_document("levels")
     style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",

@@ -8,6 +8,7 @@ counted in the note at the foot.
 from collections import Counter
 
 import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 import series as sr
 import claims
@@ -27,6 +28,13 @@ def of_document(document: str) -> dict:
     return {"device": "cuda", **claims.listed()["documents"][document]}
 
 
+def sheet(gids: list[str], tall: float, left: float, right: float, head: float, foot: float, gap: float = 0,
+          width: float = style.TEXT_WIDTH) -> tuple:
+    """A figure and its panels, which stand side by side, in inches."""
+    figure = style.sheet(head + tall + foot, width)
+    return figure, style.row(figure, gids, foot, tall, left, right, gap)
+
+
 def not_drawn(all_series: list[sr.Series]) -> str:
     """"Points not drawn: 12 refused, 1 wrong.", or nothing."""
     counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
@@ -37,9 +45,9 @@ def not_drawn(all_series: list[sr.Series]) -> str:
 def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
     """Marks from (x, value, low, high), joined if the look has a line, each with its interval where it has one. A NaN
     value breaks the line, so that none goes across what was not measured."""
-    if not len(points):
+    if not (points := sorted(points)):
         return
-    x, value, low, high = np.array(sorted(points), float).T
+    x, value, low, high = np.array(points, float).T
     errors = np.nan_to_num(np.clip([value - low, high - value], 0, None))
     if vertical:
         axes.errorbar(x, value, yerr=errors, elinewidth=elinewidth, **look)
@@ -47,16 +55,24 @@ def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **
         axes.errorbar(value, x, xerr=errors, elinewidth=elinewidth, **look)
 
 
-def draw_line(axes, x, value, low, high, **look) -> None:
-    draw_points(axes, list(zip(x, value, low, high)), elinewidth=0.5, **look)
-
-
-def speedup_rows(axes, names: list[str], label: str = "speedup") -> None:
-    """A row for each name, from the top down, beside a logarithmic axis whose limits are set; a line where it is 1."""
-    style.decade_axis(axes.xaxis)
+def gain_rows(axes, names: list[str], marks: dict, label: str, apart: float) -> None:
+    """A row for each name, from the top down, whose marks are gains; a line where these are 1. By their label in `marks`:
+    a look, and (row, value, low, high). Labels stand so far apart in a row."""
+    for i, (word, (look, points)) in enumerate(marks.items()):
+        shift = apart * (i - (len(marks) - 1) / 2)
+        draw_points(axes, [(row + shift, *gain) for row, *gain in points], vertical=False, label=word, **look)
     axes.axvline(1, **PARITY_LOOK)
     axes.set_xlabel(label, labelpad=1)
     name_rows(axes, names)
+
+
+def gain_axis(axes, low: float, high: float, steps: tuple = (1, 2, 5)) -> None:
+    """A logarithmic x between these ends, with plain numbers at these steps of each decade."""
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    axes.xaxis.set_major_locator(LogLocator(10, subs=steps))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def name_rows(axes, names: list[str]) -> None:

@@ -16,33 +16,26 @@ SECTIONS = {"row_sums": ("rows", "shape_columns"), "column_sums": ("columns", "s
             "segment_sums": ("segments", "lengths")}
 FIRST = ["tuned", "cub", "thrust", "cublas"]
 LEARNERS = "modern/"  # kernels of a few lines: without panels
-SHARES = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, math.inf)
-WORDS = ("below 1 %", "1 to 3", "3 to 10", "10 to 30", "30 to 50", "50 to 70", "70 to 80", "80 to 90", "above 90 %")
-# From dark to light, so that print without colour shows it, too.
-COLORS = ("#1A0B3B", "#3B1C6B", "#6B2480", "#9C2E7F", "#CC3F71", "#EE605E", "#FA8D62", "#FDBB84", "#FCF3C6")
+# By words a share's lower end and colour: from dark to light, so that print without colour shows it, too.
+SHARES = {"below 1 %": (0, "#1A0B3B"), "1 to 3": (0.01, "#3B1C6B"), "3 to 10": (0.03, "#6B2480"),
+          "10 to 30": (0.1, "#9C2E7F"), "30 to 50": (0.3, "#CC3F71"), "50 to 70": (0.5, "#EE605E"),
+          "70 to 80": (0.7, "#FA8D62"), "80 to 90": (0.8, "#FDBB84"), "above 90 %": (0.9, "#FCF3C6")}
 NO_TIME = "#D8D8D8"
 PER_LINE = 6
-LEFT, RIGHT, GAP, CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.36, 0.06, 0.14, 0.12, 0.3, 0.15, 0.24, 0.84, 0.56, 0.52
+CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.12, 0.3, 0.15, 0.24, 0.84, 0.56, 0.52
 
 
-def panels_of(table) -> list[str]:
-    """The variants of one operation, in order."""
-    def place(variant: str) -> tuple:
-        group = variant.partition("/")[0].partition("@")[0]
-        return FIRST.index(group) if group in FIRST else len(FIRST), variant
-    return sorted(set(table["variant"]), key=place)
-
-
-def size_of(n: float) -> int:
-    """The power of two that n is about: 1000 rows hold a little less."""
-    return round(math.log2(n))
+def place(variant: str) -> tuple:
+    """What sorts the panels of an operation."""
+    group = variant.partition("/")[0].partition("@")[0]
+    return FIRST.index(group) if group in FIRST else len(FIRST), variant
 
 
 def cells(table, lengths: list, sizes: list[int]) -> np.ndarray:
     """Of one variant the share of the ceiling at each size and length: -1 where it has no time, NaN where it is not asked."""
     out = np.full((len(sizes), len(lengths)), np.nan)
     for row in table.itertuples():
-        at = sizes.index(size_of(row.n)), lengths.index(row.line)
+        at = sizes.index(row.size), lengths.index(row.line)
         share = row.share_of_read_ceiling if row.status == "ok" else np.nan
         out[at] = np.nanmax([out[at], -1 if np.isnan(share) else share])
     return out
@@ -52,9 +45,10 @@ def draw_cells(axes, shares: np.ndarray, fastest: np.ndarray) -> None:
     high, wide = shares.shape
     edges = np.arange(wide + 1) - 0.5, np.arange(high + 1) - 0.5
     mesh = dict(edgecolors="white", linewidth=0.3)
+    ends, colors = zip(*SHARES.values())
     axes.pcolormesh(*edges, np.ma.masked_where(~(shares < 0), shares), cmap=ListedColormap([NO_TIME]), **mesh)
-    axes.pcolormesh(*edges, np.ma.masked_where(~(shares >= 0), shares), cmap=ListedColormap(COLORS),
-                    norm=BoundaryNorm([*SHARES[:-1], 1e9], len(COLORS)), gid="shares", **mesh)
+    axes.pcolormesh(*edges, np.ma.masked_where(~(shares >= 0), shares), cmap=ListedColormap(colors),
+                    norm=BoundaryNorm([*ends, 1e9], len(colors)), gid="shares", **mesh)
     for y, x in np.argwhere(fastest):
         axes.plot(x, y, "o", markersize=1.6, color="black" if shares[y, x] >= 0.5 else "white")
     axes.grid(False)
@@ -65,10 +59,10 @@ def length_label(line) -> str:
     return line.replace(":", " ") if isinstance(line, str) else style.power_label(line) if line > 2 else "2"
 
 
-def points_of(results: rs.Results, element_type: str = "f32"):
-    """The rows of the map, with `line`: how many elements one output has, or how long segments are. Of calls from Python
-    their kernels alone, replayed."""
-    same = dict(device="cuda", element_type=element_type, cache_state="cold_dirty", operation=list(SECTIONS))
+def points_of(results: rs.Results):
+    """The map's rows of floats, with `line`, how many elements one output has, or how long segments are, and `size`, the
+    power of two that n is about: 1000 rows hold a little less. Of calls from Python their kernels alone, replayed."""
+    same = dict(device="cuda", element_type="f32", cache_state="cold_dirty", operation=list(SECTIONS))
     if results.experiment("shapes") is None:
         raise rs.Absent("no shapes.csv")
     table, python = rs.where_is(results.experiment("shapes"), timing_mode="device", **same), results.experiment("shapes-python")
@@ -78,35 +72,33 @@ def points_of(results: rs.Results, element_type: str = "f32"):
     table = table[table["pitch_elements"].isna()]
     table = table.assign(lengths=[dataset.partition("/")[2] for dataset in table["dataset"]])
     lines = [row[SECTIONS[row["operation"]][1]] for _, row in table.iterrows()]
-    return table.assign(line=[line if isinstance(line, str) else int(line) for line in lines], size=table["n"].map(size_of))
+    return table.assign(line=[line if isinstance(line, str) else int(line) for line in lines],
+                        size=[round(math.log2(n)) for n in table["n"]])
 
 
-def draw(results: rs.Results, element_type: str = "f32"):
+def draw(results: rs.Results):
     """None where shapes.csv has no times beside a ceiling, as of a CPU."""
-    table = points_of(results, element_type)
+    table = points_of(results)
     if not (table["share_of_read_ceiling"].notna() & (table["status"] == "ok")).any():
         return None
-    sizes = sorted({size_of(n) for n in table["n"]})
-    lines: list[list] = [[]]
+    sizes = sorted(set(table["size"]))
+    lines: list[list] = []
     for operation, (what, _) in SECTIONS.items():
         part = table[table["operation"] == operation]
         ok = part[part["status"] == "ok"]
-        best = ok.loc[ok.groupby([ok["n"].map(size_of), "line"])["time_median_s"].idxmin()]
-        names = [name for name in panels_of(part) if not name.startswith(LEARNERS)]
-        if len(lines[-1]) + len(names) > PER_LINE:
-            lines.append([])
-        for name in names:
-            if len(lines[-1]) == PER_LINE:
+        best = ok.loc[ok.groupby(["size", "line"])["time_median_s"].idxmin()]
+        names = [name for name in sorted(set(part["variant"]), key=place) if not name.startswith(LEARNERS)]
+        for k, name in enumerate(names):
+            if not lines or len(lines[-1]) + (1 if k else len(names)) > PER_LINE:
                 lines.append([])
             lines[-1].append((what, name, sorted(set(part["line"])), part[part["variant"] == name], best[best["variant"] == name]))
-    lines = [line for line in lines if line]
     tall = CELL * len(sizes)
     below = [KINDS if any(what == "segments" for what, *_ in line) else TICKS for line in lines]
     figure = style.sheet(HEAD + FOOT + sum(SECTION + NAME + tall + under for under in below))
     top = figure.get_figheight() - HEAD
     for line, under in zip(lines, below):
         bottom = top - SECTION - NAME - tall
-        row = style.row(figure, [""] * PER_LINE, bottom, tall, LEFT, RIGHT, GAP)
+        row = style.row(figure, [""] * PER_LINE, bottom, tall, left=0.36, right=0.06, gap=0.14)
         for axes in row[len(line):]:
             axes.remove()
         for k, (axes, (what, name, lengths, part, best)) in enumerate(zip(row, line)):
@@ -116,14 +108,14 @@ def draw(results: rs.Results, element_type: str = "f32"):
             axes.set_gid(f"shapes:{name}:{what}")
             draw_cells(axes, cells(part, lengths, sizes), cells(best, lengths, sizes) >= 0)
             axes.set_title(name.replace("/", "/\n"), loc="left", pad=2)
-            marked = range(len(lengths)) if what == "segments" else range(0, len(lengths), 3)
-            axes.set_xticks(marked, [length_label(lengths[i]) for i in marked], rotation=90 if what == "segments" else 0)
-            axes.set_yticks(range(0, len(sizes), 2), [f"$2^{{{size}}}$" for size in sizes[::2]] if k == 0 else [""] * len(sizes[::2]))
+            step, rotation = (1, 90) if what == "segments" else (3, 0)
+            axes.set_xticks(range(0, len(lengths), step), map(length_label, lengths[::step]), rotation=rotation)
+            axes.set_yticks(range(0, len(sizes), 2), ["" if k else f"$2^{{{size}}}$" for size in sizes[::2]])
         top = bottom - under
-    patches = dict(zip(WORDS, ({"facecolor": c, "edgecolor": "#888888", "linewidth": 0.3} for c in COLORS)))
+    patches = {words: dict(facecolor=color, edgecolor="#888888", linewidth=0.3) for words, (_, color) in SHARES.items()}
     style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, 0.2, handlelength=1.2, ncols=5)
     style.title(figure, f"Which sum of rows, columns or segments is fast, on one {results.machine_of('shapes.csv').gpu}",
-                f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements; across: elements of each row or column, kinds of "
+                f"f32, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements; across: elements of each row or column, kinds of "
                 "segments. Colour: share of the speed of only reading and writing as much.")
     replayed = " Calls from Python: kernels alone." if (table["timing_mode"] == "replay").any() else ""
     style.foot(figure, f"Dots: the fastest; where there is none, a kernel for learners. White: not asked.{replayed}")

@@ -2,19 +2,19 @@
 near it and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
 stand by themselves, since neighbours among them need not be alike."""
 
-import numpy as np
 import pandas as pd
 
 import series as sr
 from report import results as rs
 from report import style
-from figures.panels import PARITY_LOOK
+from figures.panels import PARITY_LOOK, draw_points, sheet
 
-# gid, words, the way of timing, how many elements off alignment the data start, the place in the line styles.
-WAYS = (("cold_dirty", "L2 cold, dirty", "device/cold_dirty", 0, 0), ("warm", "L2 warm", "device/warm", 0, 1),
-        ("graph", "in a graph, L2 warm", "graph/warm", 0, 2), ("off", "misaligned by one element, cold", "device/cold_dirty", 1, 3))
-SHARES = (("tuned/sum", "tuned", style.GROUP_COLORS["tuned"], "o"), ("cub/sum", "CUB", "#000000", "p"))
-LEFT, RIGHT, GAP, HEAD, TALL, FOOT = 0.46, 0.08, 0.5, 0.76, 1.5, 0.7
+# By label the words, the way of timing, the state of the cache, and how many elements off alignment the data start.
+WAYS = {"cold_dirty": ("L2 cold, dirty", "device", "cold_dirty", 0), "warm": ("L2 warm", "device", "warm", 0),
+        "graph": ("in a graph, L2 warm", "graph", "warm", 0),
+        "off": ("misaligned by one element, cold", "device", "cold_dirty", 1)}
+SHARES = {"tuned": ("tuned/sum", style.GROUP_COLORS["tuned"], "o"), "CUB": ("cub/sum", "#000000", "p")}
+LEFT, RIGHT, GAP = 0.46, 0.08, 0.5
 DRAWN = "between powers of two"
 
 
@@ -25,37 +25,33 @@ def draw(results: rs.Results, element_type: str = "f32"):
                 & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")
                                                      & rows["settings"].str.startswith("reading=auto")))].sort_values("n")
     all_of_ours, rows = rows[rows["variant"] == "tuned/sum"], rows[rows["element_type"] == element_type]
-    ours = rows[rows["variant"] == "tuned/sum"]
-    if ours.empty:
+    if not (rows["variant"] == "tuned/sum").any():
         return None
-    by_call = {(variant, f"{way}/{state}", start): points for (variant, way, state, start), points in
-               rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])}
-    figure = style.sheet(HEAD + TALL + FOOT)
-    speed, share = style.row(figure, ["speedup", "share"], FOOT, TALL, LEFT, RIGHT, GAP)
-    for gid, _, way, start, k in WAYS:
-        draw_sizes(speed, by_call.get(("tuned/sum", way, start)), gid, "speedup", look_of(k))
-    for variant, label, color, marker in SHARES:
-        draw_sizes(share, by_call.get((variant, "device/cold_dirty", 0)), label, "share_of_read_ceiling",
-                   dict(color=color, marker=marker, linewidth=0.8))
+    by_call = dict(iter(rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])))
+    figure, (speed, share) = sheet(["speedup", "share"], 1.5, left=LEFT, right=RIGHT, head=0.76, foot=0.7, gap=GAP)
+    ways, shares = {}, {}
+    for k, (label, (words, *way)) in enumerate(WAYS.items()):
+        if ("tuned/sum", *way) in by_call:
+            ways[words] = dict(style.line_style(k, 0), linewidth=0.8)
+            draw_sizes(speed, by_call["tuned/sum", *way], label, ways[words], "speedup", "speedup_ci_low", "speedup_ci_high")
+    for label, (variant, color, marker) in SHARES.items():
+        shares[label] = dict(color=color, marker=marker, linewidth=0.8)
+        if (variant, "device", "cold_dirty", 0) in by_call:
+            draw_sizes(share, by_call[variant, "device", "cold_dirty", 0], label, shares[label], *["share_of_read_ceiling"] * 3)
     speed.set_ylabel("speedup over CUB", labelpad=2)
     share.set_ylabel("share of the read ceiling", labelpad=2)
     for axes in (speed, share):
         axes.axhline(1, **PARITY_LOOK)
-        style.size_axis(axes, ours["n"], 1.5)
-    ways = {words: dict(look_of(k), markersize=3) for _, words, way, start, k in WAYS if ("tuned/sum", way, start) in by_call}
-    top, right = figure.get_figheight() - 0.43, (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
-    style.legend(figure, ways, top, LEFT, "upper left", ncols=2)
-    shares = {label: dict(color=c, marker=m, markersize=3, linewidth=0.8) for _, label, c, m in SHARES}
-    between = between_look(dict(color=style.MARK_COLOR, marker="o"))
-    style.legend(figure, shares | {"not a power of two": between}, top, right, "upper left")
+        style.size_axis(axes, rows.loc[rows["variant"] == "tuned/sum", "n"], 1.5)
+    shares["not a power of two"] = between_look(dict(color=style.MARK_COLOR, marker="o"))
+    middle = (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
+    for looks, left, more in ((ways, LEFT, dict(ncols=2)), (shares, middle, {})):
+        looks = {words: dict(markersize=3) | look for words, look in looks.items()}
+        style.legend(figure, looks, figure.get_figheight() - 0.43, left, "upper left", **more)
     style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}",
                 f"{element_type}. Left: CUB's time over its own, with 95 % intervals. Right: L2 cold and dirty.")
     style.foot(figure, f"All types: {below_parity(all_of_ours)}")
     return figure
-
-
-def look_of(k: int) -> dict:
-    return dict(style.line_style(k, 0), linewidth=0.8)
 
 
 def is_power(n) -> bool:
@@ -67,18 +63,12 @@ def between_look(look: dict) -> dict:
                 markeredgecolor=look["color"], markeredgewidth=0.6, zorder=1.8)
 
 
-def draw_sizes(axes, points: pd.DataFrame | None, label: str, column: str, look: dict) -> None:
-    """Powers of two joined, other sizes apart; speedups with their intervals."""
-    if points is None:
-        return
+def draw_sizes(axes, points: pd.DataFrame, label: str, look: dict, *columns: str) -> None:
+    """Powers of two joined, other sizes apart: a value and the ends of its interval."""
     powers = points["n"].map(is_power)
     for part, name, how in ((points[powers], label, dict(look, markersize=2.4)),
                             (points[~powers], f"{label}, {DRAWN}", between_look(look))):
-        n, value = part["n"].to_numpy(float), part[column].to_numpy(float)
-        down, up = ((abs(value - part[f"speedup_ci_{end}"].to_numpy(float)) for end in ("low", "high"))
-                    if column == "speedup" else (np.zeros(len(n)),) * 2)
-        if len(part):
-            axes.errorbar(n, value, yerr=[down, up], elinewidth=0.5, label=name, **how)
+        draw_points(axes, part[["n", *columns]].astype(float).values.tolist(), elinewidth=0.5, label=name, **how)
 
 
 def below_parity(drawn: pd.DataFrame) -> str:
