@@ -4,14 +4,12 @@ order, and in which words."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from functools import cached_property
 
 import pandas as pd
 
 from report import results as rs
 
-READ_CEILING = "(read-ceiling)"
 STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
 
 # Whose variants are, in the order of figures and tables; of the first three are the kernels that no library has.
@@ -23,6 +21,11 @@ CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and cl
 CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
 MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
                "graph": "graph replay", "replay": "one-call graph", "launch_to_idle": "launch to idle"}
+
+ODD = [2**k + d for k in range(10, 32) for d in (-1, 1)]  # sizes beside powers of two
+
+SHORT = {"time_median_s": "time", "time_ci_low_s": "low", "time_ci_high_s": "high", "share_of_read_ceiling": "share",
+         "speedup": "speedup", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
 
 
 def place(kind: str, group: str) -> tuple:
@@ -42,33 +45,26 @@ def short_name(variant: str) -> str:
     return name if prefix in rs.DOCUMENTS else variant
 
 
-@dataclass(eq=False)
 class Series:
-    """One line of a figure: one variant with one choice of settings, along n."""
+    """One line of a figure: one variant with one choice of settings, along n. What its rows have in common are its
+    attributes: `variant`, `settings`, `words`, `operation`, `cache_state`, `kind`, `group`, `is_base`, `by_default`."""
 
-    mode: str          # "device_part", or a timing mode
-    points: pd.DataFrame  # the rows by n, with times as SHORT names them; NaN where status is not ok
-    variant: str
-    settings: str
-    words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    operation: str
-    cache_state: str
-    kind: str          # as the catalogue says
-    group: str         # the figure panel that it belongs to
-    is_base: bool      # its operation's speedups are over it
-    by_default: bool   # its settings are the variant's defaults
+    def __init__(self, mode: str, points: pd.DataFrame):
+        self.mode = mode      # "device_part", or a timing mode
+        self.points = points  # the rows by n, with times as SHORT names them; NaN where status is not ok
+        self.ok = points[points["status"] == "ok"]
+
+    def __getattr__(self, column: str):
+        if column not in self.points:
+            raise AttributeError(column)
+        return self.points[column].iloc[0]
 
     @property
     def name(self) -> str:
         """The id, with the settings where they matter: "levels/naive [atomic]"."""
         return f"{self.variant} [{self.words}]" if self.words else self.variant
 
-    # Of one series figures, tables and texts ask the same many times.
-    @cached_property
-    def ok(self) -> pd.DataFrame:
-        return self.points[self.points["status"] == "ok"]
-
-    @cached_property
+    @cached_property  # figures, tables and texts ask the same many times
     def _at(self) -> dict[int, pd.Series]:
         return {point["n"]: point for _, point in self.ok.iterrows()}
 
@@ -77,36 +73,30 @@ class Series:
         return self._at.get(n)
 
 
-# Sizes beside powers of two.
-ODD = [2**k + d for k in range(10, 32) for d in (-1, 1)]
-
-SHORT = {"time_median_s": "time", "time_ci_low_s": "low", "time_ci_high_s": "high", "share_of_read_ceiling": "share",
-         "speedup": "speedup", "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high"}
+def in_a_loop(table: pd.DataFrame, **which) -> pd.DataFrame:
+    """Rows of aligned data, of calls in a loop."""
+    rows = rs.where_is(table, caller="", **which)
+    return rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)].astype({"n": "int64", "bytes": float})
 
 
 def series(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> list[Series]:
-    """All series of one device, operation, element_type, mode and cache_state, sorted by variant: aligned random data,
-    calls in a loop, and no page-locked memory. Of a point that was measured on several seeds the last counts.
+    """All series of one device, operation, element_type, mode and cache_state, sorted by variant: of random data, without
+    page-locked memory. Of a point that was measured on several seeds the last counts.
 
     Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
     refusals are to be told.
     """
     part = mode == "device_part"
-    rows = rs.where_is(table, timing_mode="end_to_end" if part else mode, cache_state=cache_state, caller="",
-                    dataset=("random", ""), page_locked=False, **which)
-    rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
-    rows = rows.drop_duplicates(["variant", "settings", "n"], keep="last")
+    rows = in_a_loop(table, timing_mode="end_to_end" if part else mode, cache_state=cache_state, dataset=("random", ""),
+                     page_locked=False, **which).drop_duplicates(["variant", "settings", "n"], keep="last")
     if part:  # speedups are of whole calls
         rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
         rows = rows.assign(speedup=math.nan, speedup_ci_low=math.nan, speedup_ci_high=math.nan,
                            **{f"time_{column}": rows[f"device_part_{column}"] for column in ("median_s", "ci_low_s", "ci_high_s")})
-    names = [field.name for field in fields(Series)][2:]
-    size = rows["n"].astype("int64") * rows["element_type"].map(rs.ELEMENT_BYTES).astype(float)
-    rows = rows.assign(n=rows["n"].astype("int64"), bytes=size).rename(columns=SHORT)[
-        [*names, "n", "bytes", "status", "speedup_enough", *SHORT.values()]]
+    rows = rows.rename(columns=SHORT)
     rows.loc[rows["status"] != "ok", list(SHORT.values())] = math.nan
     # A plan's settings keep the order in which the run took them.
-    return [Series(mode, group_rows.reset_index(drop=True), **group_rows[names].iloc[0])
+    return [Series(mode, group_rows.reset_index(drop=True))
             for _, group_rows in rows.sort_values(["variant", "n"], kind="stable").groupby(["variant", "settings"], sort=False)]
 
 
@@ -131,18 +121,14 @@ def base_series(all_series: list[Series]) -> Series | None:
     return min(candidates, key=lambda s: (-len(s.ok), s.ok["time"].sum()), default=None)
 
 
-def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
-           cache_state: str = "cold_dirty") -> pd.DataFrame:
-    """n, bytes, read, floor: the harness's own calls beside the rows of one operation, type, mode and state. `read` is
-    the read ceiling, the time of its fastest kernel that only reads the input, `floor` the launch floor, that of an
+def harness_calls(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> pd.DataFrame:
+    """n, bytes, read, floor: the harness's own calls beside the rows of one device, operation, type, mode and state. `read`
+    is the read ceiling, the time of its fastest kernel that only reads the input, `floor` the launch floor, that of an
     empty call; NaN where the mode has no such thing."""
-    rows = rs.where_is(table, device=device, operation=operation, element_type=element_type, timing_mode=mode,
-                    cache_state=cache_state, caller="", status="ok")
-    rows = rows[(rows["offset_elements"].fillna(0) == 0) & (rows["n"] > 0)]
+    rows = in_a_loop(table, timing_mode=mode, cache_state=cache_state, status="ok", **which)
     # Rows of one n were sampled together and carry the same two times.
-    calls = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].first().reset_index()
-    return pd.DataFrame({"n": calls["n"], "bytes": calls["n"] * float(rs.ELEMENT_BYTES.get(element_type, math.nan)),
-                         "read": calls["read_time_s"], "floor": calls["launch_floor_s"]})
+    calls = rows.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].first().reset_index()
+    return calls.rename(columns={"read_time_s": "read", "launch_floor_s": "floor"})
 
 
 def of_group(results: rs.Results, group: str, element_type: str, mode: str) -> list[Series]:
@@ -155,25 +141,6 @@ def of_group(results: rs.Results, group: str, element_type: str, mode: str) -> l
 def fastest(candidates: list[Series], n: int) -> Series | None:
     """Of those that were measured at n."""
     return min((s for s in candidates if s.at(n) is not None), key=lambda s: s.at(n)["time"], default=None)
-
-
-def models_shown(results: rs.Results, element_type: str, n: int) -> list[tuple[Series | None, dict[str, pd.Series]]]:
-    """What tables show of models.csv: the read ceiling (no series), the fastest kernel of each document at n, CUB, and
-    thrust::reduce end to end; each with its fits by range ("inside", "beyond", "all"). Empty where there are none."""
-    if results.models is None or results.comparison is None:
-        return []
-    table = results.comparison
-    cub, thrust = (series(table, mode, device="cuda", operation="sum", element_type=element_type)
-                   for mode in ("device", "end_to_end"))
-    shown = [fastest(of_group(results, document, element_type, ""), n) for document in groups(table, "document")]
-    shown += [base_series(cub), *[s for s in thrust if s.variant == "thrust/reduce" and len(s.ok)][:1]]
-    calls = {None: dict(variant=READ_CEILING, settings="", operation="sum", timing_mode="device")}
-    calls |= {s: dict(variant=s.variant, settings=s.settings, operation=s.operation, timing_mode=s.mode)
-              for s in shown if s}
-    models = rs.where_is(results.models, experiment="comparison", device="cuda", element_type=element_type,
-                      offset_elements=0, dataset="random", cache_state="cold_dirty")
-    fitted = [(s, rs.where_is(models, **call).set_index("range")) for s, call in calls.items()]
-    return [(s, dict(fits.iterrows())) for s, fits in fitted if len(fits)]
 
 
 def own_operation(table: pd.DataFrame, group: str, element_type: str) -> str:

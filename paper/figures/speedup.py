@@ -13,8 +13,11 @@ from figures.panels import mark_l2
 MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
 # Ways of timing a whole reduction: each is over CUB timed alike.
 WHOLE = {"device": "Device time, over CUB's device time", "end_to_end": "End to end, over CUB end to end"}
+TILE = 2**14  # bytes: CUB sums up to this much by one block in one launch, and more by two kernels
 LABEL_GAP = 0.145  # inches between two labels' middles
 LABEL_LEFT = 0.24  # inches between an axis' end and its labels
+# Inches: the panels of speedups and of times, and what is left, above, between and below them.
+UPPER, LOWER, LEFT, HEAD, GAP, FOOT = 1.7, 0.6, 0.57, 0.6, 0.12, 0.55
 
 
 def spread(wanted: list[float], gap: float, low: float, high: float) -> list[float]:
@@ -28,10 +31,7 @@ def spread(wanted: list[float], gap: float, low: float, high: float) -> list[flo
                 at[i] -= lacking / 2
                 at[i + 1] += lacking / 2
         at = [min(max(y, low + i * gap), high - (len(at) - 1 - i) * gap) for i, y in enumerate(at)]
-    out = [0.0] * len(at)
-    for i, y in zip(order, at):
-        out[i] = y
-    return out
+    return [at[order.index(i)] for i in range(len(at))]
 
 
 def label_ends(axes, ends: list[tuple[float, float, str, str]], inches: float) -> None:
@@ -58,71 +58,64 @@ def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tupl
             # Libraries as users call them without ado.
             best = sr.fastest([s for s in sr.of_group(results, group, element_type, mode)
                                if not s.is_base and (s.by_default or s.kind != "library")], n)
-            base = best and sr.base_series(sr.series(results.comparison, device="cuda", operation=best.operation,
-                                                     element_type=element_type, mode=mode))
+            base = best and sr.base_series(sr.series(results.comparison, mode, device="cuda", operation=best.operation,
+                                                     element_type=element_type))
             if base:
                 lines.append((group, best, base))
                 break
     return lines
 
 
-def draw_speedups(axes, lines: list[tuple[str, sr.Series, sr.Series]]) -> tuple[list, float, bool]:
-    """The lines with their bands; their ends' labels, the greatest speedup, and whether a point is of few contexts."""
-    ends, most, few = [], 1.0, False
+def draw_speedups(axes, lines: list[tuple[str, sr.Series, sr.Series]]) -> list[tuple]:
+    """The lines with their bands; their ends' labels."""
+    ends = []
     for group, s, _ in lines:
         r, color = s.ok.dropna(subset=["speedup"]), style.color_of(group)
-        if not len(r):
-            continue
-        few |= (r["speedup_enough"] == "no").any()
-        most = max(most, r["speedup"].max())
         axes.fill_between(r["n"], r["speedup_low"], r["speedup_high"], color=color, alpha=0.25, linewidth=0)
         axes.plot(r["n"], r["speedup"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name,
                   zorder=2)
-        ends.append((*r[["n", "speedup"]].iloc[-1], sr.short_name(s.variant), style.MARK_COLOR if s.kind == "library" else color))
+        label = sr.short_name(s.variant), style.MARK_COLOR if s.kind == "library" else color
+        ends += [(*end, *label) for end in r[["n", "speedup"]].values[-1:]]
     axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
-    return ends, most, few
+    return ends
 
 
-def draw_times(axes, base: sr.Series, harness, mode: str) -> list:
+def draw_times(axes, base: sr.Series, harness, mode: str) -> list[tuple]:
     """CUB's time, and on the device those of the harness's calls; their ends' labels."""
-    ends = []
-    drawn = [(base.ok["n"], base.ok["time"], "CUB", dict(color="black", label=base.name))]
+    drawn = [(base.ok["n"], base.ok["time"], "CUB", "black", dict(color="black", label=base.name))]
     if mode == "device":
-        drawn += [(harness["n"], harness["read"], "read ceiling", dict(color=style.CEILING_EDGE, linewidth=0.9)),
-                  (harness["n"], harness["floor"], "an empty call", FLOOR_LOOK)]
-    for n, time, word, look in drawn:
-        known = time.notna()
-        if known.any():
-            axes.plot(n[known], 1e6 * time[known], **{"label": word} | look)
-            color = "black" if word == "CUB" else style.MARK_COLOR
-            ends.append((n[known].iloc[-1], 1e6 * time[known].iloc[-1], word, color))
+        ceiling = dict(color=style.CEILING_EDGE, linewidth=0.9, label="read ceiling")
+        drawn += [(harness["n"], harness["read"], "read ceiling", style.MARK_COLOR, ceiling),
+                  (harness["n"], harness["floor"], "an empty call", style.MARK_COLOR, FLOOR_LOOK | dict(label="an empty call"))]
+    ends = []
+    for n, time, word, color, look in drawn:
+        n, time = n[time.notna()], 1e6 * time.dropna()
+        if len(n):
+            axes.plot(n, time, **look)
+            ends.append((n.iloc[-1], time.iloc[-1], word, color))
     return ends
 
 
 def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     """None where the results hold no times of CUB and another call of this type."""
     lines = fastest_of_each(results, element_type, n)
-    modes = [mode for mode in WHOLE if any(s.mode == mode for _, s, _ in lines)]
-    if not modes:
+    by_mode = {mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])}
+    if not by_mode:
         return None
-    left, top, upper_h, gap, lower_h, foot = 0.57, 0.6, 1.7, 0.12, 0.6, 0.55
-    figure = style.sheet(top + upper_h + gap + lower_h + foot)
-    rights = [LABEL_LEFT + 0.04 + max(map(style.text_width, [*(sr.short_name(s.variant) for _, s, _ in lines if s.mode == mode),
-                                                            "read ceiling", "an empty call"])) for mode in modes]
-    width = (style.TEXT_WIDTH - left * len(modes) - sum(rights)) / len(modes)
-    few, x, pairs = False, left, []
-    for mode, right in zip(modes, rights):
-        drawn = [l for l in lines if l[1].mode == mode]
+    figure = style.sheet(HEAD + UPPER + GAP + LOWER + FOOT)
+    rights = {mode: LABEL_LEFT + 0.04 + max(map(style.text_width, [
+        *(sr.short_name(s.variant) for _, s, _ in drawn), "read ceiling", "an empty call"])) for mode, drawn in by_mode.items()}
+    width = (style.TEXT_WIDTH - LEFT * len(by_mode) - sum(rights.values())) / len(by_mode)
+    most = max(1.0, *(s.ok["speedup"].max() for _, s, _ in lines))
+    x, upper, lower, labels = LEFT, None, None, []
+    for mode, drawn in by_mode.items():
         suffix = "" if mode == "device" else ":end_to_end"
-        upper = style.place(figure, x, foot + lower_h + gap, width, upper_h, "speedup" + suffix,
-                            sharey=pairs[0][0] if pairs else None)
-        lower = style.place(figure, x, foot, width, lower_h, "base" + suffix, sharex=upper, sharey=pairs[0][1] if pairs else None)
-        ends, most, some = draw_speedups(upper, drawn)
-        few |= some
+        upper = style.place(figure, x, FOOT + LOWER + GAP, width, UPPER, "speedup" + suffix, sharey=upper)
+        lower = style.place(figure, x, FOOT, width, LOWER, "base" + suffix, sharex=upper, sharey=lower)
+        ends = draw_speedups(upper, drawn)
         # A sum of squares takes as long as a sum: one line says it.
         base = next((b for _, _, b in drawn if b.operation == "sum"), drawn[0][2])
-        harness = sr.harness_calls(results.comparison, device="cuda", operation=base.operation, element_type=element_type,
-                                   mode=mode)
+        harness = sr.harness_calls(results.comparison, mode, device="cuda", operation=base.operation, element_type=element_type)
         reading = base.ok[base.ok["share"] > 0] if mode == "device" else harness[:0]
         sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
         if len(reading):
@@ -130,37 +123,32 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
             shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
         style.size_axis(upper, sizes, label="")
         lower.set_xlabel("n (elements)", labelpad=1)
-        pairs.append((upper, lower, [*ends, (sizes[-1], 1.0, "CUB", "black")], draw_times(lower, base, harness, mode), sizes, most))
+        labels += [(upper, [*ends, (sizes[-1], 1.0, "CUB", "black")], UPPER), (lower, draw_times(lower, base, harness, mode), LOWER)]
         upper.set_title(WHOLE[mode], loc="left", pad=3)
         for axes in (upper, lower):
             mark_l2(axes, results.machine, element_type, sizes)
-        x += width + right + left
-    most = max(p[-1] for p in pairs)
-    for k, (upper, lower, ends, times, sizes, _) in enumerate(pairs):
-        upper.set_ylim(0, 1.35 * most)
-        lower.set_yscale("log")
-        style.decade_axis(lower.yaxis)
         upper.tick_params(labelbottom=False)
-        if not k:
-            upper.set_ylabel("speedup over CUB")
-            lower.set_ylabel("time (µs)")
-        label_ends(upper, ends, upper_h)
-        label_ends(lower, times, lower_h)
-    upper = pairs[0][0]
-    if modes[0] == "device":
+        x += width + rights[mode] + LEFT
+    upper.set_ylim(0, 1.35 * most)  # of all panels, which share it
+    for axes, ends, inches in labels:
+        if inches == LOWER:
+            axes.set_yscale("log")
+            style.decade_axis(axes.yaxis)
+        label_ends(axes, ends, inches)
+    upper, lower = figure.axes[:2]
+    upper.set_ylabel("speedup over CUB")
+    lower.set_ylabel("time (µs)")
+    if "device" in by_mode:
         mark_ceiling_and_tile(upper, most, element_type)
     style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
                 f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Each document's kernel that is fastest at {style.power_label(n)}; "
                 "on the right, if its calls finish on the host.", left=0.1)
-    bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
-    l2 = results.machine.l2_bytes
-    dotted = f" Dotted: L2 is full." if l2 else ""
+    few = any((s.ok["speedup_enough"] == "no").any() for _, s, _ in lines)
+    dotted = " Dotted: L2 is full." if results.machine.l2_bytes else ""
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
-    style.foot(figure, bands + dotted + squares, 0.1)
+    style.foot(figure, "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
+               + dotted + squares, 0.1)
     return figure
-
-
-TILE = 2**14  # bytes: CUB sums up to this much by one block in one launch, and more by two kernels
 
 
 def mark_ceiling_and_tile(axes, most: float, element_type: str) -> None:

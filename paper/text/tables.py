@@ -22,6 +22,7 @@ STATUS_MARKS = {"over_limit": "l", "refused": "r", "no_memory": "m", "failed": "
 MODE_WORDS = {"device": "device", "device_part": "device part", "end_to_end": "end to end", "graph": "in a graph",
               "launch_to_idle": "launch to idle", "clock": r"\id{clock()}", "globaltimer": r"\id{globaltimer}"}
 SPACE = r"\addlinespace[2pt]"
+READ_CEILING = "(read-ceiling)"  # as models.csv calls it
 
 
 def name_of(variant: str, words: str = "") -> str:
@@ -103,11 +104,22 @@ def estimate(fit: pd.Series, value: str, unit: str, scale: float) -> str:
 
 
 def models_rows(results: rs.Results) -> list[str]:
-    """Latency, bandwidth and half-performance size, inside L2 and beyond, of the documents' fastest kernels."""
-    lines = []
-    for series, fits in sr.models_shown(results, TYPE, LARGE):
-        name, timed = (call(series), MODE_WORDS[series.mode]) if series else ("only reading", MODE_WORDS["device"])
-        for scope, fit in sorted(fits.items(), reverse=True):
+    """Latency, bandwidth and half-performance size, inside L2 and beyond: of the read ceiling, the documents' fastest
+    kernels, CUB, and thrust::reduce end to end."""
+    table, lines = results.comparison, []
+    if results.models is None or table is None:
+        return []
+    models = rs.where_is(results.models, experiment="comparison", device="cuda", element_type=TYPE, offset_elements=0,
+                         dataset="random", cache_state="cold_dirty")
+    cub, thrust = (sr.series(table, mode, device="cuda", operation="sum", element_type=TYPE) for mode in ("device", "end_to_end"))
+    shown = [sr.fastest(sr.of_group(results, document, TYPE, ""), LARGE) for document in sr.groups(table, "document")]
+    shown += [sr.base_series(cub), *[s for s in thrust if s.variant == "thrust/reduce" and len(s.ok)][:1]]
+    calls = [("only reading", dict(variant=READ_CEILING, settings="", operation="sum", timing_mode="device"))]
+    calls += [(call(s), dict(variant=s.variant, settings=s.settings, operation=s.operation, timing_mode=s.mode))
+              for s in shown if s]
+    for name, of_call in calls:
+        timed = MODE_WORDS[of_call["timing_mode"]]
+        for scope, fit in rs.where_is(models, **of_call).set_index("range").sort_index(ascending=False).iterrows():
             off = MISSING
             if not pd.isna(fit["largest_residual"]):
                 off = f"{latex.percent(fit['largest_residual'])} at {latex.power(fit['largest_residual_n'])}"

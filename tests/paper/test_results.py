@@ -238,16 +238,6 @@ def test_settings_are_told_apart_by_what_differs():
         ("x/y", "block=32"): ""}
 
 
-def test_models_are_found_by_series_and_range(folder):
-    r = make.read_results(folder)
-    ceiling, *shown = sr.models_shown(r, "f32", 2**24)
-    assert ceiling[0] is None and ceiling[1]["inside"]["latency_s"] == 4e-6
-    assert [(s.variant, s.mode, sorted(fits)) for s, fits in shown] == [
-        ("multiblock/last-block-warp", "device", ["beyond", "inside"]),
-        ("cub/sum", "device", ["beyond", "inside"]), ("thrust/reduce", "end_to_end", ["beyond"])]
-    assert dict(shown[1:2][0][1])["inside"]["status"] == "does_not_fit"
-
-
 def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     r = make.read_results(folder)
     cold = sr.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
