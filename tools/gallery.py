@@ -9,8 +9,6 @@ counts, by experiments/results/counts.csv; its time, by a machine's results.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
 import subprocess
 import sys
@@ -25,12 +23,14 @@ from report.command_line import Parser  # noqa: E402
 COUNTS = ROOT / "experiments" / "results" / "counts.csv.gz"
 PROFILED = ROOT / "experiments" / "results" / "nvidia-h200-counts" / "counts.csv.gz"
 SOURCES = ("squares", "twopass", "unroll", "levels", "multiblock", "modern", "tuned")
-# How `reductio draw` is called of a kernel, or of a source, where 16 elements would not show what it teaches: blocks
-# that have little to do show how they finish, and sums of i32 can be read from words that hold more.
+
+
 def one_in(elements: int, *settings: str) -> dict[str, tuple[str, ...]]:
     return {"": ("--every", str(elements), *settings)}
 
 
+# How `reductio draw` is called of a kernel, or of a source, where 16 elements would not show what it teaches: blocks
+# that have little to do show how they finish, and sums of i32 can be read from words that hold more.
 LAUNCHES = {
     "squares": one_in(8), "multiblock": one_in(4), "modern": one_in(8), "modern/shuffle": one_in(4),
     "modern/warp-reduce": one_in(4), "modern/loads-in-flight": one_in(32), "modern/fan-in": one_in(16, "--types", "i32"),
@@ -43,9 +43,6 @@ LAUNCHES = {
 # Two are drawn like tuned/sum; the third is refused, since its result is wrong.
 LEFT_OUT = {"tuned/sum-any-order", "tuned/sum-raw-workspace", "twopass/multiple-of-32"}
 H200_SMS = 132
-ELEMENTS = 16
-N = 2**24
-DOCS = "kernels"  # beside the page
 # Where another page tells what a source's kernels do.
 TOLD = {"modern": "; [what each changes](modern.md)"}
 
@@ -59,12 +56,9 @@ def described(source: str) -> dict[str, str]:
 
 def pictures() -> dict[str, tuple[str, str, tuple[str, ...]]]:
     """By the file's name: a variant, which of its launches it is, and how that is drawn."""
-    found = {}
-    for source in SOURCES:
-        for variant in described(source):
-            for words, options in LAUNCHES.get(variant, LAUNCHES.get(source, {"": ()})).items():
-                found["-".join((variant.replace("/", "-"), *words.split())) + ".svg"] = variant, words, options
-    return found
+    return {"-".join((variant.replace("/", "-"), *words.split())) + ".svg": (variant, words, options)
+            for source in SOURCES for variant in described(source)
+            for words, options in LAUNCHES.get(variant, LAUNCHES.get(source, {"": ()})).items()}
 
 
 def gallery(results: rs.Results) -> str:
@@ -74,10 +68,9 @@ def gallery(results: rs.Results) -> str:
     said, verdicts, counts, times = in_words(), judged(results), counts_by_variant(), times_by_variant(results)
     parts = []
     for source in SOURCES:
-        words = described(source)
+        words, shown, told = described(source), set(), set()
         rows = [f"### {source}", "", f"[Source](../src/kernels/{source}.cu){TOLD.get(source, '')}", "",
                 "| picture | kernel |", "|---|---|"]
-        shown, told = set(), set()
         for name, (variant, launch, _) in pictures().items():
             if variant not in words:
                 continue
@@ -87,7 +80,7 @@ def gallery(results: rs.Results) -> str:
                           "; ".join(filter(None, (counts.get(variant), times.get(variant))))]
             shown.add(variant)
             text = "<br>".join(cell.replace("|", r"\|") for cell in cells if cell)
-            rows.append(f"| ![{variant}]({DOCS}/{name}) | {text} |")
+            rows.append(f"| ![{variant}](kernels/{name}) | {text} |")
         parts.append("\n".join(rows))
     return "\n\n".join(parts)
 
@@ -97,7 +90,7 @@ def claims_on(variant: str, verdicts: dict, said: dict, told: set[str]) -> list[
     that, or else the claim itself."""
     def those(side: str) -> list[str]:
         return [claim for claim, (first, tests, _) in verdicts.items()
-                if any(str(row[side]).split(":")[0] == variant for row in [first, *(t for _, t in tests.iterrows())])]
+                if variant in {call.split(":")[0] for call in (first[side], *tests[side])}]
 
     found = []
     for claim in (those("variant") or those("base"))[:2]:
@@ -108,19 +101,13 @@ def claims_on(variant: str, verdicts: dict, said: dict, told: set[str]) -> list[
     return found
 
 
-def rows_in(path: Path) -> list[dict[str, str]]:
-    with gzip.open(path, "rt", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def left_out_by_nvcc(row: dict[str, str]) -> int:
+def left_out_by_nvcc(row: dict) -> int:
     """What the source's loads count and the machine code's do not: docs/kernels.md says which loads."""
     size = {"i32": 4, "f32": 4, "f64": 8}[row["element_type"]]
     unit = row["counter"].rsplit(" ")[-1]
     if row["counter"].startswith("global load") and "load=chained" in row["settings"]:
         summands = int(row["variant"][-1])  # unroll/unroll4: the sum so far is loaded again for all but one addition
-        warps = int(row["n"]) // summands // 32
-        return (summands - 2) * warps * {"requests": 1, "sectors": size}[unit]
+        return (summands - 2) * (row["n"] // summands // 32) * {"requests": 1, "sectors": size}[unit]
     if row["counter"].startswith("shared load") and row["variant"] in ("multiblock/two-launch", "multiblock/last-block"):
         trees, warps = 2 * H200_SMS + 1, 32  # two blocks for each SM, and one for their sums; thread 0's load is left
         return trees * {"requests": warps - 1, "wavefronts": warps * size // 4 - 1, "conflicts": 0}[unit]
@@ -132,44 +119,41 @@ def agreement(_results: rs.Results) -> str:
     others differ."""
     lines = ["| counter | compared | equal | equal without loads that nvcc leaves out | more, as warps collide |",
              "|---|--:|--:|--:|--:|"]
-    rows = rows_in(PROFILED)
-    for counter in dict.fromkeys(row["counter"] for row in rows):
-        compared = [(int(row["simulated"]), int(row["simulated"]) - left_out_by_nvcc(row), int(row["profiled"]))
-                    for row in rows if row["counter"] == counter]
-        equal = sum(counted == profiled for counted, _, profiled in compared)
-        explained = sum(counted != left == profiled for counted, left, profiled in compared)
-        off = [profiled / left - 1 for _, left, profiled in compared if left != profiled]
-        lines.append(f"| {counter} | {len(compared)} | {equal} | {explained or ''} | "
-                     f"{f'{len(off)}, by at most {100 * max(off):.1f} %' if off else ''} |")
+    rows = rs.read_csv(PROFILED)
+    rows["left"] = rows["simulated"] - [left_out_by_nvcc(row) for row in rows.to_dict("records")]
+    for counter, of in rows.groupby("counter", sort=False):
+        equal, explained = of["simulated"] == of["profiled"], of["left"] == of["profiled"]
+        off = of[~explained]
+        lines.append(f"| {counter} | {len(of)} | {equal.sum()} | {(explained & ~equal).sum() or ''} | "
+                     + (f"{len(off)}, by at most {100 * (off['profiled'] / off['left'] - 1).max():.1f} % |" if len(off) else " |"))
     return "\n".join(lines)
 
 
 def counts_by_variant() -> dict[str, str]:
-    rows, found = rows_in(COUNTS), {}
-    for variant in {row["variant"] for row in rows}:
-        c = {row["counter"]: int(row["simulated"]) for row in rows if row["variant"] == variant}
-        found[variant] = ", ".join(filter(None, (
-            f"{c['global load sectors'] / c['global load requests']:.3g} sectors a load "
-            f"({100 * c['global load bytes'] / (32 * c['global load sectors']):.0f} % used)",
-            f"{c['block barriers']:,} barrier{'s' * (c['block barriers'] > 1)}", f"chain {c['longest chain']:,}" if "longest chain" in c else "")))
+    found = {}
+    for variant, rows in rs.read_csv(COUNTS).groupby("variant"):
+        c = dict(zip(rows["counter"], rows["simulated"]))
+        found[variant] = (f"{c['global load sectors'] / c['global load requests']:.3g} sectors a load "
+                          f"({100 * c['global load bytes'] / (32 * c['global load sectors']):.0f} % used), "
+                          f"{c['block barriers']:,} barrier{'s' * (c['block barriers'] > 1)}"
+                          + (f", chain {c['longest chain']:,}" if "longest chain" in c else ""))
     return found
 
 
 def times_by_variant(results: rs.Results) -> dict[str, str]:
-    """Of the standard launch, on the device where it ends there."""
+    """Of 2^24 elements by the standard launch, on the device where it ends there; of f32 and of the comparison, if both
+    have it."""
     found = {}
     for experiment in ("modern", "comparison"):
-        table = rs.where_is(results.experiment(experiment), n=N, status="ok", device="cuda", by_default=True)
-        table = table[table["caller"] == ""] if "caller" in table else table
-        for kind in ("i32", "f32"):
-            for mode, words in (("end_to_end", " end to end"), ("device", "")):
-                for _, row in rs.where_is(table, element_type=kind, timing_mode=mode).iterrows():
-                    found[row["variant"]] = f"{microseconds(row['time_median_s'])} us{words}"
+        table = rs.where_is(results.experiment(experiment), n=2**24, status="ok", device="cuda", by_default=True, caller="",
+                            timing_mode=["device", "end_to_end"], element_type=["i32", "f32"])
+        for row in table.sort_values(["element_type", "timing_mode"], ascending=False, kind="stable").itertuples():
+            found[row.variant] = f"{microseconds(row.time_median_s)} us" + " end to end" * (row.timing_mode == "end_to_end")
     return found
 
 
 def draw(reductio: str, variant: str, options: tuple[str, ...]) -> str:
-    done = subprocess.run([reductio, "draw", variant, "--n", str(ELEMENTS), *options], capture_output=True, text=True)
+    done = subprocess.run([reductio, "draw", variant, "--n", "16", *options], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"gallery.py: {variant}: {done.stderr.strip()}")
     return done.stdout
@@ -187,9 +171,8 @@ def main() -> int:
     parser.add_argument("--reductio", default=str(ROOT / "build" / "bin" / "reductio"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    size = 0
-    for name, (variant, _, how) in pictures().items():
-        size += (options.out / name).write_text(draw(options.reductio, variant, how))
+    size = sum((options.out / name).write_text(draw(options.reductio, variant, how))
+               for name, (variant, _, how) in pictures().items())
     print(f"{len(pictures())} pictures, {size / 1024:.0f} KiB; {options.out}")
     return 0
 

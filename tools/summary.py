@@ -19,8 +19,10 @@ sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src"), str(ROOT / "tools")]
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
+from PIL import Image  # noqa: E402
 
 import series as sr  # noqa: E402
+import claims as cl  # noqa: E402
 import figures.exact  # noqa: E402
 import figures.frontier as frontier  # noqa: E402
 import figures.peers  # noqa: E402
@@ -32,7 +34,8 @@ import query  # noqa: E402
 from gallery import microseconds  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
-from text.tuned import demand, power  # noqa: E402
+from text.claims import ratios  # noqa: E402
+from text.tuned import demand, goals, power  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # a picture says inside which files it was drawn from
@@ -47,25 +50,28 @@ def markdown(head: list[str], rows: list[list[str]], align: str) -> str:
     return "\n".join(f"| {' | '.join(fields)} |" for fields in (head, rule, *rows))
 
 
+def by_key(corner: list[str], rows: list[tuple[list[str], tuple]], columns: list[tuple[str, tuple]], texts: dict) -> str:
+    """A table of texts by row and column, whose keys follow each other; a dash where there is none."""
+    return markdown([*corner, *(head for head, _ in columns)],
+                    [[*names, *(texts.get((*row, *column), "—") for _, column in columns)] for names, row in rows],
+                    "l" * len(corner) + "r" * len(columns))
+
+
 def with_interval(value: float, low: float, high: float) -> str:
     """"0.572 [0.570, 0.574]", "408,924 [399,450, 417,473]"."""
     digits = 3 if value < 2 else 2 if value < 10 else 1 if value < 1000 else 0
     return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
 
 
-def measured_on(*names: str):
-    """Makes the line that says on which card and by which commit these files of results were measured: "squares", or
+def measured_on(names: str, results: rs.Results) -> str:
+    """The line that says on which card and by which commit these files of results were measured: "squares", or
     "FOLDER/squares" of another folder."""
-
-    def made(results: rs.Results) -> str:
-        files: dict[str, list[str]] = {}
-        for name in names:
-            folder, _, stem = name.rpartition("/")
-            files.setdefault(places(results.other(folder) if folder else results, stem), []).append(f"`{stem}`")
-        told = [f"{', '.join(stems)} on {place}" if len(files) > 1 else f"on {place}" for place, stems in files.items()]
-        return textwrap.fill(f"Measured {'. '.join(told)}.", 120, break_long_words=False, break_on_hyphens=False)
-
-    return made
+    files: dict[str, list[str]] = {}
+    for name in names.split():
+        folder, _, stem = name.rpartition("/")
+        files.setdefault(places(results.other(folder) if folder else results, stem), []).append(f"`{stem}`")
+    told = [f"{', '.join(stems)} on {place}" if len(files) > 1 else f"on {place}" for place, stems in files.items()]
+    return textwrap.fill(f"Measured {'. '.join(told)}.", 120, break_long_words=False, break_on_hyphens=False)
 
 
 def places(results: rs.Results, stem: str) -> str:
@@ -91,7 +97,7 @@ def comparison(results: rs.Results) -> str:
     large, peak = SIZES[-1], results.machine.peak_bytes_per_s
     lines = [(s, base) for _, s, base in figures.speedup.fastest_of_each(results, TYPE, large) if s.kind != "yours"]
     cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
-    reading = sr.harness_calls(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="device")
+    reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum", element_type=TYPE)
 
     def row(name: str, what: list[str], times: list[float], base: sr.Series, speedup: str) -> list[str]:
         at = base.at(large)
@@ -103,22 +109,20 @@ def comparison(results: rs.Results) -> str:
     for s, base in (*lines, (cub, cub)):
         speedup = "1" if s is cub else with_interval(*s.at(large)[["speedup", "speedup_low", "speedup_high"]])
         what = [sr.OPERATION_LABELS[s.operation], sr.MODE_LABELS[s.mode].removesuffix(" time")]
-        rows.append(row(f"`{s.variant}`" + (f" [{s.words}]" if s.words else ""), what, [s.at(n)["time"] for n in SIZES], base,
-                        speedup))
+        name = f"`{s.variant}`" + (f" [{s.words}]" if s.words else "")
+        rows.append(row(name, what, [s.at(n)["time"] for n in SIZES], base, speedup))
     floor = microseconds(results.in_means("launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
                     [reading.set_index("n")["read"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
-    head = ["", "operation", "timed", "2^20", "2^24", "2^28", "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
+    head = ["", "operation", "timed", *map(power, SIZES), "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
     return markdown(head, rows, "lllrrrrrrr")
 
 
 def claims(results: rs.Results) -> str:
     """Each claim with the document's own figure, what was measured at the document's own size, the verdict there and at
     2^28, and what a person says of them."""
-    from claims import in_words, judged
-
-    said, rows = in_words(), []
-    for claim, (first, tests, verdict) in judged(results).items():
+    said, rows = cl.in_words(), []
+    for claim, (first, tests, verdict) in cl.judged(results).items():
         sentence = said[claim]["sentence"] if said[claim]["verdict"] == verdict else ""
         bold, *rest = verdict.split("; ", 1)
         rows.append([f"{claim}: {first['statement']}", first["text_figure"], measured(tests) or "—",
@@ -132,8 +136,6 @@ COUNTED = re.compile(r"[\d.e+]+ over [\d.e+]+|[\d,]+ of [\d,]+ (?:blocks wrong|r
 
 def measured(tests: pd.DataFrame) -> str:
     """The ratios that have intervals, or what was counted."""
-    from text.claims import ratios
-
     counts = [match[0] for match in map(COUNTED.search, tests["reason"]) if match]
     if len(counts) > 2:  # a range of steps
         return f"{tests['ratio'].min():#.3g} to {tests['ratio'].max():#.3g}"
@@ -143,30 +145,28 @@ def measured(tests: pd.DataFrame) -> str:
 def tuned(results: rs.Results) -> str:
     """Of the goals of tuned that it does not meet: what they are of, and what was demanded and measured where it misses."""
     rows = []
-    for _, group in results.table("goals").groupby("goal", sort=False):
-        missed = [demand(row) for row in group[group["verdict"] == "missed"].to_dict("records")]
-        if missed:
-            rows.append(["; ".join(filter(None, group["what"])), *map("; ".join, zip(*missed))])
+    for what, group in goals(results):
+        if missed := [demand(row) for row in group if row["verdict"] == "missed"]:
+            rows.append([what, *map("; ".join, zip(*missed))])
     return markdown(["goal", "demanded", "measured"], rows, "lll")
 
 
 def trust(results: rs.Results) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
-    folders = [results, *results.beside]
-    columns = [(f.machine.gpu, checks(f)) for f in folders if f.table("nvbench-agreement") is not None]
-    names = list(dict.fromkeys(name for _, checked in columns for name in checked))
-    return markdown(["", *(gpu for gpu, _ in columns)], [[name, *(checked.get(name, "") for _, checked in columns)] for name in names], "l" * 9)
+    columns = {f.machine.gpu: checks(f) for f in (results, *results.beside) if f.table("nvbench-agreement") is not None}
+    names = dict.fromkeys(name for checked in columns.values() for name in checked)
+    return markdown(["", *columns], [[name, *(checked.get(name, "") for checked in columns.values())] for name in names], "l" * 9)
 
 
 def checks(results: rs.Results) -> dict[str, str]:
     """By what is checked: at how many points it agrees, and the largest difference."""
-    agreement, agreeing = results.table("nvbench-agreement"), {}
+    agreeing = {}
     for name, mode, variant in (
             ("nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)", "device", "cub/sum"),
             ("a plain loop, `cub/sum` in a graph: within 3 %", "graph", "cub/sum"),
             ("a plain loop, `cub/sum` end to end: within 5 %", "end_to_end", "cub/sum"),
             ("a plain loop, `thrust/reduce` end to end: within 5 %", "end_to_end", "thrust/reduce")):
-        rows = agreement[(agreement["mode"] == mode) & (agreement["variant"] == variant)]
+        rows = results.rows("nvbench-agreement", mode=mode, variant=variant)
         off = rows["difference"].abs()
         if len(rows):
             agreeing[name] = f"{(off <= rows['allowed']).sum()} of {len(rows)}, at most {100 * off.max():.2g} % apart"
@@ -188,94 +188,73 @@ def checks(results: rs.Results) -> dict[str, str]:
 
 def peers(results: rs.Results) -> str:
     """Sums that Python users call, f32: their kernels alone, and the call until its result is on the host."""
-    table = results.experiment("peers")
-    table = rs.where_is(table, status="ok", cache_state="cold_dirty", element_type=TYPE)
+    table = rs.where_is(results.experiment("peers"), status="ok", cache_state="cold_dirty", element_type=TYPE)
     times = table.set_index(["variant", "timing_mode", "n"])["time_median_s"]
-    ways, sizes, from_cpp = {"replay": "kernels", "end_to_end": "call"}, (2**10, 2**16, *SIZES[1:]), ("tuned/sum", "cub/sum")
-
-    def cell(*key) -> str:
-        return microseconds(times[key]) if key in times.index else "—"
-
+    ways, sizes, from_cpp = {"replay": "kernels, ", "end_to_end": "call, "}, (2**10, 2**16, *SIZES[1:]), ("tuned/sum", "cub/sum")
     names = sorted(set(table["variant"]), key=lambda v: (v not in from_cpp, times[v, "end_to_end", 2**16]))
-    return markdown(["us", *(f"{what}, {power(n)}" if n == sizes[0] else power(n) for what in ways.values() for n in sizes)],
-                    [[f"`{v}`" + (" from C++" if v in from_cpp else ""), *(cell(v, way, n) for way in ways for n in sizes)]
-                     for v in names], "l" + 2 * len(sizes) * "r")
+    return by_key(["us"], [([f"`{v}`" + " from C++" * (v in from_cpp)], (v,)) for v in names],
+                  [(what * (n == sizes[0]) + power(n), (way, n)) for way, what in ways.items() for n in sizes],
+                  times.map(microseconds).to_dict())
 
 
-def in_ulps(value: float | None) -> str:
-    if value is None or np.isnan(value):
-        return "—"
+def in_ulps(value: float) -> str:
     if value < 0.005:
         return "0"
     return f"{value:.2g}" if value < 100 else f"10^{np.log10(value):.0f}"
 
 
+NAMES = {call: name for call, (name, _) in frontier.CALLS.items()}
+LIKE_OTHERS = {"cub@ run_to_run", "cub@ not_guaranteed", "multiblock/last-block-warp"}  # as cub/sum, levels/naive, plain
 OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f64", "python/fsum": "math.fsum",
           "xsum/sum": "xsum", "exact/cpu": "`exact/cpu`"}
-
-
-LIKE_OTHERS = {"cub@ run_to_run", "cub@ not_guaranteed", "multiblock/last-block-warp"}  # as cub/sum, levels/naive, plain
 
 
 def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
     """Error against time of sums of one type."""
     points = frontier.points_of(results.experiment("frontier"))
-    small, large = sorted(points["n"].unique())
-    times = {f"us, {power(small)}": (small, "random"), power(large): (large, "random")}
-    calls = {call: names[0] for call, names in frontier.CALLS.items() if call not in LIKE_OTHERS}
-    return errors(points[points["element_type"] == kind], [kind], calls, times, "time_median_s", microseconds)
+    calls = {call: name for call, name in NAMES.items() if call not in LIKE_OTHERS}
+    return errors(points[points["element_type"] == kind], [kind], calls, "us, ", "time_median_s", microseconds)
 
 
 def errors_from_python(results: rs.Results) -> str:
     """Error against CUB's speed of sums that Python users call on a GPU."""
     points = frontier.points_from_python(results.experiment("frontier-python"),
                                          frontier.points_of(results.experiment("frontier")))
-    small, large = points["n"].min(), points["n"].max()
-    speeds = {f"CUB's speed, {power(small)}": (small, "random"), power(large): (large, "random")}
-    return errors(points, ["from Python", "elements"], {c: names[0] for c, names in frontier.CALLS.items()}, speeds, "speedup",
-                  lambda speed: f"{speed:.2f}")
+    return errors(points, ["from Python", "elements"], NAMES, "CUB's speed, ", "speedup", "{:.2f}".format)
 
 
 def errors_on_cpu(results: rs.Results) -> str:
     """Error against time on a CPU, of 2^20 elements, beside the exact sum by all its threads."""
-    table = results.experiment("frontier-python-cpu")
-    times = {"ms, random": (2**20, "random"), "spread": (2**20, "spread")}
-    return errors(frontier.with_errors(table, device="cpu", n=2**20), ["on the CPU", "elements"], OF_CPU, times,
-                  "time_median_s", lambda seconds: f"{1e3 * seconds:.2g}")
+    points = frontier.with_errors(results.experiment("frontier-python-cpu"), device="cpu", n=2**20)
+    return errors(points, ["on the CPU", "elements"], OF_CPU, "ms, ", "time_median_s",
+                  lambda seconds: f"{1e3 * seconds:.2g}", [("random", (2**20, "random")), ("spread", (2**20, "spread"))])
 
 
-def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], columns: dict[str, tuple], value: str,
-           shown) -> str:
-    """A row for each of these calls and type of elements: this value in each column, by its n and data, and the error of
-    each kind of data at the largest n."""
-    by_call = points.set_index(["call", "element_type", "n", "dataset"])
-    measured, large = set(zip(points["call"], points["element_type"])), points["n"].max()
-
-    def cells(*call) -> list[str]:
-        values = [by_call[value].get((*call, *at), np.nan) for at in columns.values()]
-        return [*("—" if np.isnan(v) else shown(v) for v in values),
-                *(in_ulps(by_call["ulps"].get((*call, large, data))) for data in frontier.SETS)]
-
-    return markdown([*corner, *columns, "ulp, random", "spread", "ill-conditioned"],
-                    [[*[name, kind][:len(corner)], *cells(call, kind)] for call, name in calls.items()
-                     for kind in frontier.TYPES if (call, kind) in measured], "l" * len(corner) + 6 * "r")
+def errors(points: pd.DataFrame, corner: list[str], calls: dict[str, str], unit: str, value: str, shown,
+           columns: list[tuple] = ()) -> str:
+    """A row for each of these calls and type of elements: this value at the smallest and the largest n, or in other
+    columns, and the error of each kind of data at the largest n."""
+    sizes = points["n"].min(), points["n"].max()
+    columns = list(columns) or [(power(n), (n, "random")) for n in sizes]
+    columns[0] = unit + columns[0][0], columns[0][1]
+    columns += [("ulp, " * (data == "random") + data, (sizes[1], data, "ulp")) for data in frontier.SETS]
+    points = points.set_index(["call", "element_type", "n", "dataset"])
+    texts = points[value].dropna().map(shown).to_dict()
+    texts |= {(*key, "ulp"): in_ulps(error) for key, error in points["ulps"].dropna().items()}
+    rows = [([name, kind][:len(corner)], (call, kind)) for call, name in calls.items() for kind in frontier.TYPES
+            if (call, kind) in {key[:2] for key in points.index}]
+    return by_key(corner, rows, columns, texts)
 
 
 def data_of_exact(results: rs.Results) -> str:
     """On each kind of data the least speedup of exact sums over CUB's of the same data, and at which size that is."""
-    table = results.experiment("exact")
-    table = rs.where_is(table, variant="exact/sum", status="ok")
+    table = rs.where_is(results.experiment("exact"), variant="exact/sum", status="ok")
     least = table.loc[table.groupby(["dataset", "element_type", "timing_mode"])["speedup"].idxmin()]
-    least = least.set_index(["dataset", "element_type", "timing_mode"])
-    ways, kinds = {"device": "cold", "graph": "in a graph"}, ("f32", "f64")
-    columns = [(kind, mode) for kind in kinds for mode in ways]
-
-    def cell(*key: str) -> str:
-        return f"{least['speedup'][key]:.2f} ({power(least['n'][key])})" if key in least.index else "—"
-
-    return markdown(["least speedup", *(f"{kind}, {ways[mode]}" for kind, mode in columns)],
-                    [[f"`{data}`", *(cell(data, *column) for column in columns)] for data in dict.fromkeys(table["dataset"])],
-                    "l" + len(columns) * "r")
+    ways = {"device": "cold", "graph": "in a graph"}
+    return by_key(["least speedup"], [([f"`{data}`"], (data,)) for data in dict.fromkeys(table["dataset"])],
+                  [(f"{kind}, {words}", (kind, mode)) for kind in frontier.TYPES for mode, words in ways.items()],
+                  {(row.dataset, row.element_type, row.timing_mode): f"{row.speedup:.2f} ({power(row.n)})"
+                   for row in least.itertuples()})
 
 
 LENGTHS = (2, 32, 1000, 2**12, 2**18, 2**26)  # of rows and columns; the map has all
@@ -285,64 +264,50 @@ def shapes_to_call(results: rs.Results) -> str:
     """The fastest call at each shape of about 2^26 elements, and the fastest library."""
     if results.experiment("shapes") is None:
         return "No results are committed yet. `reductio run shapes` measures on your GPU, and `reductio plot` draws."
-    table = rs.where_is(shapes.points_of(results), status="ok")
-    largest = min(26, max(map(shapes.size_of, table["n"])))
-    table = table[table["n"].map(shapes.size_of) == largest]
+    table = query.of_shapes(results)
+    largest = min(26, table["size"].max())
+    table = table[(table["size"] == largest) & table["line"].map(lambda line: isinstance(line, str) or line in LENGTHS)]
     rows = []
     for operation, (what, _) in shapes.SECTIONS.items():
-        lines = table[table["operation"] == operation]
-        for line, calls in lines[lines["line"].map(lambda line: isinstance(line, str) or line in LENGTHS)].groupby("line"):
+        for line, calls in table[table["operation"] == operation].groupby("line"):
             best = rs.fastest(calls)
-            libraries = calls[~calls["variant"].str.match("(modern|tuned)/")]
-            name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
-            cells = [f"`{best['variant']}`", microseconds(best["time_median_s"]), f"{100 * best['share_of_read_ceiling']:.0f} %"]
-            if libraries.empty:
-                rows.append([name, *cells, "none was timed", ""])
-                continue
-            library = rs.fastest(libraries)
-            rows.append([name, *cells, f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"])
+            length = f", {line}" if what == "segments" else f" of {power(line) if line > 1000 else f'{line:,}'}"
+            fields = ["none was timed", ""]
+            if len(libraries := calls[~calls["variant"].str.match("(modern|tuned)/")]):
+                library = rs.fastest(libraries)
+                fields = [f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"]
+            rows.append([what + length, f"`{best['variant']}`", microseconds(best["time_median_s"]),
+                         f"{100 * best['share_of_read_ceiling']:.0f} %", *fields])
     head = [f"f32, 2^{largest} in all", "fastest", "us", "of the ceiling", "fastest library", "times as long"]
     return "\n\n".join((markdown(head, rows, "llrrlr"), "![Map of the sums of rows, columns and "
                         "segments: shape, elements and share of the ceiling](rows.png)"))
 
 
-def length(n: int) -> str:
-    return power(n) if n > 1000 else f"{n:,}"
-
-
-# Page, the table's name, and what makes it.
-TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unrolling", "levels", "multiblock",
-                                                     "cpu-intel-xeon/vector_add", "as-printed", "copies")),
-          ("docs/comparing.md", "measured", measured_on("compare-example")),
-          ("docs/measuring.md", "measured", measured_on("comparison", "limits", "modern")),
-          ("docs/results.md", "measured", measured_on("comparison", "index", "nvidia-h100-80gb-hbm3/comparison")),
-          ("docs/peers.md", "measured", measured_on("peers", "nvidia-h100-peers/ctypes-agreement")),
-          ("docs/releases.md", "measured", measured_on("releases")),
+# By page what was measured there; and page, the table's name, and what makes it.
+MEASURED = {"docs/claims.md": "squares twopass unrolling levels multiblock cpu-intel-xeon/vector_add as-printed copies",
+            "docs/comparing.md": "compare-example", "docs/measuring.md": "comparison limits modern",
+            "docs/results.md": "comparison index nvidia-h100-80gb-hbm3/comparison",
+            "docs/peers.md": "peers nvidia-h100-peers/ctypes-agreement", "docs/releases.md": "releases",
+            "docs/tuned.md": "tuned to-host raw-workspace exact", "docs/exact.md": "exact frontier",
+            "docs/which_sum.md": "frontier frontier-python", "docs/rows.md": "shapes", "docs/modern.md": "modern",
+            "docs/hopper.md": "tuned probes", "docs/reproducing.md": "tuned comparison",
+            "docs/kernels.md": "comparison modern"}
+TABLES = (*((page, "measured", partial(measured_on, names)) for page, names in MEASURED.items()),
           ("README.md", "comparison", comparison), ("docs/claims.md", "claims", claims),
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/exact.md", "data", data_of_exact),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", partial(errors_of_floats, kind="f64")),
           ("docs/rows.md", "shapes", shapes_to_call),
           ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
-          ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu),
-          ("docs/tuned.md", "measured", measured_on("tuned", "to-host", "raw-workspace", "exact")),
-          ("docs/exact.md", "measured", measured_on("exact", "frontier")),
-          ("docs/which_sum.md", "measured", measured_on("frontier", "frontier-python")),
-          ("docs/rows.md", "measured", measured_on("shapes")), ("docs/modern.md", "measured", measured_on("modern")),
-          ("docs/hopper.md", "measured", measured_on("tuned", "probes")),
-          ("docs/reproducing.md", "measured", measured_on("tuned", "comparison")),
-          ("docs/kernels.md", "measured", measured_on("comparison", "modern")))
+          ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu))
 
 
-def with_table(page: str, name: str, text: str, where: str = "README.md") -> str:
+def with_table(page: str, name: str, text: str, where: str) -> str:
     """The page with what stands between the table's markers replaced."""
     begin, end = f"<!-- generated:{name} by tools/summary.py -->", f"<!-- end of generated:{name} -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise SystemExit(f"summary.py: error: {where} must hold each marker once:\n  {begin}\n  {end}")
     return f"{page.partition(begin)[0]}{begin}\n{text}\n{end}{page.partition(end)[2]}"
-
-
-# ---------------------------------------------------------------------------------------------- the pictures
 
 
 # What draws each picture, and from which files.
@@ -361,8 +326,6 @@ def source_of(results: rs.Results, names: tuple[str, ...]) -> str:
 
 
 def drawn_from(path: Path) -> str | None:
-    from PIL import Image
-
     if not path.exists():
         return None
     with Image.open(path) as image:
@@ -385,9 +348,7 @@ def main(arguments: list[str] | None = None) -> int:
                 (options.root / page).write_text(new, encoding="utf-8")
     for picture, (figure, files) in PICTURES.items():
         source = source_of(results, files)
-        if not results.file(files[0]).exists():
-            continue  # not measured yet
-        if drawn_from(options.root / picture) != source:
+        if results.file(files[0]).exists() and drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:
                 figure.draw(results).savefig(

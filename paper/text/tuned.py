@@ -23,21 +23,17 @@ SHOWN = {"slower": ("{:.0f}", "{} slower", "{} of {n} slower"), "undecided": ("{
 WORST_FIRST = "missed", "not measured", "met"
 
 
-def verdicts(rows: pd.DataFrame) -> pd.Series:
-    """By goal: met if all is that it demands."""
-    return rows.groupby("goal", sort=False)["verdict"].agg(lambda v: min(v, key=WORST_FIRST.index))
+def goals(results: Results) -> list[tuple[str, list[dict]]]:
+    """Of each goal what it is of, and its rows that demand something."""
+    rows = results.table("goals")
+    asked = () if rows is None else rows[rows["demanded"].notna()].groupby("goal", sort=False)
+    return [("; ".join(filter(None, group["what"])), group.to_dict("records")) for _, group in asked]
 
 
 def lines(results: Results) -> list[list[str]]:
-    """Of each goal what it is of, what it demands, what was measured, and whether that meets it."""
-    rows = results.table("goals")
-    if rows is None:
-        return []
-    asked = rows[rows["demanded"].notna()]
-    verdict = verdicts(asked)
-    return [["; ".join(filter(None, group["what"])),
-             *("; ".join(said) for said in zip(*map(demand, group.to_dict("records")))), verdict[goal]]
-            for goal, group in asked.groupby("goal", sort=False)]
+    """Of each goal what it is of, what it demands, what was measured, and whether that meets all of it."""
+    return [[what, *map("; ".join, zip(*map(demand, rows))), min((row["verdict"] for row in rows), key=WORST_FIRST.index)]
+            for what, rows in goals(results)]
 
 
 def demand(row: dict) -> tuple[str, str]:
@@ -60,9 +56,6 @@ def power(n) -> str:
     """2^12, or the number."""
     n = int(n)
     return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{n:,}"
-
-
-# --------------------------------------------------------------------------------------------------- LaTeX
 
 
 def in_latex(text: str) -> str:

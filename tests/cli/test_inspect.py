@@ -13,6 +13,9 @@ import pytest
 from conftest import BIN, call
 from project import SOURCE
 
+from report import results as rs
+from report import tables as tb
+
 RACY = """
 #include <reductio/plugin.h>
 __global__ void sum(const float* in, float* out, unsigned n) {
@@ -208,16 +211,12 @@ def test_a_program_is_no_plugin(tmp_path):
         assert "is a program with its own main(): run 'reductio simulate', or make its kernel a plug-in" in error
 
 
-def agreement():
-    """What experiments/counts.py wrote on an H200."""
-    return gallery.rows_in(gallery.PROFILED)
-
-
 def test_counts_are_those_of_the_profiler_but_for_loads_that_nvcc_leaves_out_and_collisions():
-    rows = agreement()
+    """As experiments/counts.py wrote them on an H200."""
+    rows = rs.read_csv(gallery.PROFILED).to_dict("records")
     assert len(rows) > 3000
     for row in rows:
-        executed, profiled = int(row["simulated"]) - gallery.left_out_by_nvcc(row), int(row["profiled"])
+        executed, profiled = row["simulated"] - gallery.left_out_by_nvcc(row), row["profiled"]
         collides = "wavefronts" in row["counter"]
         assert executed <= profiled <= executed * (1.05 if collides else 1), row
 
@@ -236,7 +235,7 @@ def test_counts_of_all_variants_are_those_that_are_committed(tmp_path):
     assert done.returncode == 0, done.stderr
     with (tmp_path / "counts.csv").open() as file:
         counted = list(csv.DictReader(file))
-    committed = gallery.rows_in(gallery.COUNTS)
+    committed = tb.read_words(gallery.COUNTS).to_dict("records")
     assert counted == [row for row in committed if re.match("(levels|multiblock|modern)/", row["variant"])]
     assert {"levels/naive", "modern/shuffle", "tuned/sum", "exact/sum"} < {row["variant"] for row in committed}
 
@@ -276,9 +275,9 @@ def test_only_the_counters_that_are_asked_for_are_shown():
 def test_the_counts_are_still_those_that_were_compared():
     """Of small calls, one of each kernel."""
     calls = {}
-    for row in agreement():
-        if row["n"] == "16384" and row["element_type"] == "f32":
-            calls.setdefault(row["variant"], {}).setdefault(row["settings"], {})[row["counter"]] = int(row["simulated"])
+    for row in rs.read_csv(gallery.PROFILED).to_dict("records"):
+        if row["n"] == 16384 and row["element_type"] == "f32":
+            calls.setdefault(row["variant"], {}).setdefault(row["settings"], {})[row["counter"]] = row["simulated"]
     assert len(calls) > 20
     for variant, by_settings in calls.items():
         settings, counts = next(iter(by_settings.items()))
