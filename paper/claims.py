@@ -52,19 +52,16 @@ def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | 
     return None, rows[:0]
 
 
-def counts(verdicts) -> dict[str, int]:
-    return pd.Series(verdicts).value_counts().reindex(VERDICTS, fill_value=0).to_dict()
-
-
 def judged(results: rs.Results) -> dict[str, tuple[pd.Series, pd.DataFrame, str]]:
     """Of each claim its row, those of its tests, and its verdict: "holds", or "holds; at 2^28: no effect"."""
     table, found = verdicts(results), {}
     for claim in listed()["claims"]:
         first, tests = with_tests(table, claim["id"], CLAIM)
         large, _ = with_tests(table, claim["id"], AT_LARGE)
-        differs = large is not None and large["verdict"] != first["verdict"]
-        at_large = [f"at 2^{int(large['n']).bit_length() - 1}: {large['verdict']}"] if differs else []
-        found[claim["id"]] = first, tests, "; ".join([first["verdict"], *at_large])
+        verdict = first["verdict"]
+        if large is not None and large["verdict"] != verdict:
+            verdict += f"; at 2^{int(large['n']).bit_length() - 1}: {large['verdict']}"
+        found[claim["id"]] = first, tests, verdict
     return found
 
 

@@ -50,11 +50,6 @@ def listed() -> dict:
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def effects() -> dict[str, float]:
-    """By way of timing: the smallest speedup or slowdown that counts."""
-    return listed()["effects"]
-
-
 @lru_cache(maxsize=1)
 def asked() -> dict[str, Asked]:
     """All contrasts by name, in the order of the list."""

@@ -22,14 +22,26 @@ with needed_by("make.py: error: it"):
     import contrasts
     from report import results as rs
     from report import tables as tb
-    from figures import (ablation, accuracy, cpu, exact, frontier, grid, index, kernels, ladders, latency, levels, limits,
-                         peers, releases, shapes, speedup, tuned)
+    from figures import ablation, cpu, frontier, gains, kernels, ladders, limits, shapes, speedup, studies, tuned
     from report import style
     from text import numbers, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
 DEFAULT_OUT = ROOT / "paper" / "generated"
+
+
+# Of each figure what draws it, and the files that it is drawn from, without the first of which there is none.
+FIGURES = {"limits": (limits.draw, "limits"), "index": (gains.index, "contrasts"), "ladders": (ladders.draw, "contrasts"),
+           "levels": (studies.levels, "contrasts"), "grid": (studies.grid, "multiblock"),
+           "latency": (studies.latency, "contrasts"), "ablation": (ablation.draw, "contrasts"),
+           "accuracy": (studies.accuracy, "accuracy"), "frontier": (frontier.draw, "frontier frontier-python"),
+           "exact": (frontier.exact, "frontier"), "peers": (gains.peers, "peers"), "tuned": (tuned.draw, "tuned"),
+           "releases": (gains.releases, "releases"), "shapes": (shapes.draw, "shapes shapes-python"),
+           "speedup": (speedup.draw, "comparison"), "cpu": (cpu.draw, "cpu")}
+# What texts and tables are made of.
+SOURCES = ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz", "repeat-relative.csv.gz",
+           "verdicts.csv", "goals.csv")
 
 
 def shown(path: Path) -> str:
@@ -43,15 +55,6 @@ def in_paper(kind: str) -> list[str]:
     return re.findall(rf"\\generated{kind}\{{([\w-]*)\}}", (ROOT / "paper" / "main.tex").read_text(encoding="utf-8"))
 
 
-# Of each figure its module and the files that it is drawn from, without the first of which there is none.
-FIGURES = {"limits": (limits, "limits"), "index": (index, "contrasts"), "ladders": (ladders, "contrasts"),
-           "levels": (levels, "contrasts"), "grid": (grid, "multiblock"), "latency": (latency, "contrasts"),
-           "ablation": (ablation, "contrasts"), "accuracy": (accuracy, "accuracy"),
-           "frontier": (frontier, "frontier frontier-python"), "exact": (exact, "frontier"), "peers": (peers, "peers"),
-           "tuned": (tuned, "tuned"), "releases": (releases, "releases"), "shapes": (shapes, "shapes shapes-python"),
-           "speedup": (speedup, "comparison"), "cpu": (cpu, "cpu")}
-
-
 def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     """The files written, and what the index says of each figure. Prints one line for each figure, drawn or not."""
     for old in out.iterdir():  # of another results folder, perhaps; whatever else lies there stays
@@ -59,17 +62,17 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
             old.unlink()
     written, entries = [], []
     for name in in_paper("figure"):
-        module, files = FIGURES[name]
+        draw, files = FIGURES[name]
         sources = [results.file(f"{file}.csv") for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
-        figure = module.draw(results) if sources[0].exists() else None
+        figure = draw(results) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
             print(f"  {name}: not drawn, {lacking}")
             continue
         written += style.save(figure, out, name)
         print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
-        shows = " ".join(module.__doc__.split()).partition(". ")[0].rstrip(".")
+        shows = " ".join(draw.__doc__.split()).partition(". ")[0]
         entries.append(f"| `figures/{name}` | {shows} | {', '.join(s.name for s in sources if s.exists())} |")
     for name in in_paper("picture"):
         if (path := kernels.draw(name, out)) is None:
@@ -114,15 +117,14 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> rs.Results:
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> None:
     results = read_results(results_folder, cpu_folder)
     try:
-        for folder in (out / "figures", out / "tables"):
-            folder.mkdir(parents=True, exist_ok=True)
+        for folder in ("figures", "tables"):
+            (out / folder).mkdir(parents=True, exist_ok=True)
         (out / "index.md").touch()
     except OSError as error:
         raise rs.ResultsError(f"{shown(out)} cannot be written ({error.strerror}): name another folder with --out")
     written, entries = draw_all(results, out / "figures")
-    for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz",
-                   "repeat-relative.csv.gz", "verdicts.csv", "goals.csv"):
-        if results.comparison is not None and not results.file(source).exists():
+    for source in SOURCES if results.comparison is not None else ():
+        if not results.file(source).exists():
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\" "
                   f"({tb.remedy(Path(source))})")
     texts = [*tables.write(results, out / "tables"), numbers.write(numbers.Numbers(results), out / "tables")]

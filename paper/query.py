@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 
 import contrasts
-from claims import CLAIM, beside, with_tests
+from claims import beside
 from figures import shapes
 from figures.frontier import points_of
-from figures.index import speeds as speeds_by_index
+from figures.gains import speeds as speeds_by_index
 from report import results as rs
 from series import ODD
 
@@ -133,14 +133,20 @@ def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
 
 
 def measured(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
-    """An experiment's row: f32, on the device, L2 cold and dirty, unless said."""
-    usual = dict(n=n, device="cuda", element_type="f32", timing_mode="device", cache_state="cold_dirty",
-                 offset_elements=0, status="ok")
+    """An experiment's row of a sum, or of "variant wide_sum": random f32, on the device, L2 cold and dirty, unless said."""
+    call, _, operation = call.partition(" ")
+    usual = dict(n=n, operation=operation or "sum", dataset="random", device="cuda", element_type="f32", timing_mode="device",
+                 cache_state="cold_dirty", offset_elements=0, status="ok")
     return d.row(experiment, call, **(usual | where))
 
 
 def us(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> float:
     return 1e6 * measured(d, call, n, experiment, **where)["time_median_s"]
+
+
+def over(d: rs.Results, call: str, base: str, *args, **where) -> float:
+    """How many times as long a call takes as another."""
+    return us(d, call, *args, **where) / us(d, base, *args, **where)
 
 
 def ratios(d: rs.Results, experiment: str, base: str, call: str, key: list[str], **where) -> pd.Series:
@@ -188,10 +194,6 @@ def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
     return call_of(rs.fastest(by_hand(d, n=n, **which)))
 
 
-def steps(d: rs.Results, claim: str) -> list[str]:
-    """The verdicts of its tests at the document's own size."""
-    return with_tests(d.rows("verdicts"), claim, CLAIM)[1]["verdict"].tolist()
-
 
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
@@ -221,11 +223,6 @@ def seconds(d: rs.Results, *experiments: str) -> float:
     return sum(r["time_spent"]["wall_s"] for r in runs(d, *experiments))
 
 
-def states(d: rs.Results) -> pd.DataFrame:
-    """CUB's sum by n and state of the cache, in s."""
-    return d.rows("limits", "cub/sum", timing_mode="device", element_type="f32").pivot(
-        index="n", columns="cache_state", values="time_median_s")
-
 
 def fits(d: rs.Results, call: str) -> list[float]:
     """Latency in us and bandwidth in TB/s beyond L2, of f32 on the device."""
@@ -240,12 +237,6 @@ def of_index(d: rs.Results, call: str) -> tuple[float, float, float]:
     part = "time_median_s" if i32["timing_mode"] == "device" else "device_part_median_s"
     return u64[part] / i32[part], i32["speedup"], u64["speedup"]
 
-
-def host(d: rs.Results) -> pd.Series:
-    """Times of the CPU's sums by variant and settings."""
-    rows = d.other("cpu-intel-xeon").rows("cpu", operation="sum", element_type="f32", cache_state="warm", n=2**24,
-                                          status="ok")
-    return rows.set_index(["variant", "settings"])["time_median_s"]
 
 
 def of_tuned(d: rs.Results, way: str = "", **where) -> pd.DataFrame:
@@ -281,12 +272,6 @@ def parts(d: rs.Results, n: int) -> list[float]:
     times = [row["time_median_s"] for row in (ours, cub)]
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
 
-
-def longer(d: rs.Results, call: str, base: str, kind: str = "f32", dataset: str = "random") -> float:
-    """How many times as long a sum of 2^28 elements takes as another, both named `variant` or `variant wide_sum`."""
-    above, below = (us(d, variant, 2**28, "frontier", element_type=kind, dataset=dataset, operation=operation or "sum")
-                    for variant, _, operation in (name.partition(" ") for name in (call, base)))
-    return above / below
 
 
 def exact_over_tuned(d: rs.Results, n: int = 2**28) -> pd.Series:
@@ -369,14 +354,6 @@ def peer(d: rs.Results, variant: str, n: int = 2**24, mode: str = "replay", elem
     return us(d, variant, n, "peers", timing_mode=mode, element_type=element_type)
 
 
-def peer_over_cub(d: rs.Results, variant: str, *args, **more) -> float:
-    """How many times as long as CUB from C++."""
-    return peer(d, variant, *args, **more) / peer(d, "cub/sum", *args, **more)
-
-
-def call_costs(d: rs.Results, n: int, *variants: str) -> list[float]:
-    """What a call takes longer than CUB's from C++, in us."""
-    return [peer(d, v, n, "end_to_end") - peer(d, "cub/sum", n, "end_to_end") for v in variants]
 
 
 def of_all_runs(d: rs.Results | None, call: str, *modes: str) -> pd.DataFrame:
@@ -405,11 +382,9 @@ def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
 
 WORDS = {name: f for name, f in globals().items()
          if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] == "d"}
-PLUGGED_IN = "torch/sum", "cuda-compute/reduce", "cupy/sum"
-TRITON = "triton/atomic", "triton/two-launch"
 CONSTANTS = dict(
     H100="nvidia-h100-80gb-hbm3", SECOND="nvidia-h200-second", BEST="multiblock/last-block-warp", DOCUMENTS=rs.DOCUMENTS,
-    PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=(*PLUGGED_IN, "torch/compile", *TRITON, "numba/kernel"),
+    PLUGGED_IN=("torch/sum", "cuda-compute/reduce", "cupy/sum"), TRITON=("triton/atomic", "triton/two-launch"),
     OTHERS=("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
             "squares", "timing", "twopass", "unrolling"),  # beside tuned and comparison
-    effects=contrasts.effects, named=contrasts.named, ends=ends, call_of=call_of, at_most=at_most, release_of=rs.release_of)
+    asked=contrasts.listed, named=contrasts.named, ends=ends, call_of=call_of, at_most=at_most, release_of=rs.release_of)

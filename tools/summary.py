@@ -23,12 +23,8 @@ from PIL import Image  # noqa: E402
 
 import series as sr  # noqa: E402
 import claims as cl  # noqa: E402
-import figures.exact  # noqa: E402
-import figures.frontier as frontier  # noqa: E402
-import figures.peers  # noqa: E402
-import figures.shapes as shapes  # noqa: E402
-import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
+from figures import frontier, gains, shapes, speedup  # noqa: E402
 import gallery  # noqa: E402
 import query  # noqa: E402
 from gallery import microseconds  # noqa: E402
@@ -95,22 +91,22 @@ def comparison(results: rs.Results) -> str:
     """Of each document, ours and the other libraries the call that is fastest at the largest size, as in the figure. Then
     CUB's sum, and only reading."""
     large, peak = SIZES[-1], results.machine.peak_bytes_per_s
-    lines = [(s, base) for _, s, base in figures.speedup.fastest_of_each(results, TYPE, large) if s.kind != "yours"]
+    lines = [(s, base) for _, s, base in speedup.fastest_of_each(results, TYPE, large) if s.kind != "yours"]
     cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
     reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum", element_type=TYPE)
 
-    def row(name: str, what: list[str], times: list[float], base: sr.Series, speedup: str) -> list[str]:
+    def row(name: str, what: list[str], times: list[float], base: sr.Series, gain: str) -> list[str]:
         at = base.at(large)
         rate = at["bytes"] / times[-1]  # of so many bytes, whoever reads them
         return [name, *what, *map(microseconds, times), f"{rate / 1e12:.2f}", f"{100 * rate / peak:.0f} %",
-                microseconds(at["time"]), speedup]
+                microseconds(at["time"]), gain]
 
     rows = []
     for s, base in (*lines, (cub, cub)):
-        speedup = "1" if s is cub else with_interval(*s.at(large)[["speedup", "speedup_low", "speedup_high"]])
+        gain = "1" if s is cub else with_interval(*s.at(large)[["speedup", "speedup_low", "speedup_high"]])
         what = [sr.OPERATION_LABELS[s.operation], sr.MODE_LABELS[s.mode].removesuffix(" time")]
         name = f"`{s.variant}`" + (f" [{s.words}]" if s.words else "")
-        rows.append(row(name, what, [s.at(n)["time"] for n in SIZES], base, speedup))
+        rows.append(row(name, what, [s.at(n)["time"] for n in SIZES], base, gain))
     floor = microseconds(results.in_means("launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
                     [reading.set_index("n")["read"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
@@ -311,12 +307,12 @@ def with_table(page: str, name: str, text: str, where: str) -> str:
 
 
 # What draws each picture, and from which files.
-PICTURES = {"docs/comparison.png": (figures.speedup, ("comparison.csv", "catalog.csv", "machine.json")),
-            "docs/tuned.png": (figures.tuned, ("tuned.csv", "machine.json")),
-            "docs/peers.png": (figures.peers, ("peers.csv",)),
-            "docs/frontier.png": (frontier, ("frontier.csv", "frontier-python.csv")),
-            "docs/exact.png": (figures.exact, ("frontier.csv",)),
-            "docs/rows.png": (shapes, ("shapes.csv", "shapes-python.csv", "machine.json"))}
+PICTURES = {"docs/comparison.png": (speedup.draw, ("comparison.csv", "catalog.csv", "machine.json")),
+            "docs/tuned.png": (figures.tuned.draw, ("tuned.csv", "machine.json")),
+            "docs/peers.png": (gains.peers, ("peers.csv",)),
+            "docs/frontier.png": (frontier.draw, ("frontier.csv", "frontier-python.csv")),
+            "docs/exact.png": (frontier.exact, ("frontier.csv",)),
+            "docs/rows.png": (shapes.draw, ("shapes.csv", "shapes-python.csv", "machine.json"))}
 
 
 def source_of(results: rs.Results, names: tuple[str, ...]) -> str:
@@ -346,13 +342,12 @@ def main(arguments: list[str] | None = None) -> int:
             written.append(page)
             if not options.check:
                 (options.root / page).write_text(new, encoding="utf-8")
-    for picture, (figure, files) in PICTURES.items():
+    for picture, (draw, files) in PICTURES.items():
         source = source_of(results, files)
         if results.file(files[0]).exists() and drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:
-                figure.draw(results).savefig(
-                    options.root / picture, metadata={"Software": None, SOURCE_KEY: source})
+                draw(results).savefig(options.root / picture, metadata={"Software": None, SOURCE_KEY: source})
     if written and options.check:
         print(f"{', '.join(written)}: not what the results give: run python tools/summary.py", file=sys.stderr)
     elif written:

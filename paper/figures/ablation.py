@@ -1,5 +1,3 @@
-"""What each choice at the three levels gains over the base's, and how choices of two levels go together."""
-
 import series as sr
 import contrasts
 from report import results as rs
@@ -20,7 +18,8 @@ def rows_of() -> list[tuple[str, str]]:
 
 
 def draw(results: rs.Results):
-    """None where contrasts.csv has none of the effects."""
+    """What each choice at the three levels gains over the base's, and how choices of two levels go together. None where
+    contrasts.csv has none of the effects."""
     rows = rows_of()
     by_size = {name: {k: c for k, row in enumerate(rows) if (c := contrasts.at(results, "ablation." + ".".join(row), n)).known}
                for name, n in SIZES.items()}

@@ -1,5 +1,3 @@
-"""The CPU's baselines: host loops by compiler level, and every reduction's throughput against n."""
-
 import series as sr
 from report import results as rs
 from report import style
@@ -32,8 +30,8 @@ def rates(points) -> tuple:
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
-    """CPU baselines: left the host loops by optimisation level at the largest common size, right by n the fastest call of
-    each group."""
+    """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n. On the left the
+    loops are at the largest common size, on the right stands the fastest call of each group."""
     # Every sum that ran on the CPU, end to end, in each state of the cache it was measured in.
     every = sorted((s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
         results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),

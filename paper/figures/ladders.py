@@ -1,5 +1,3 @@
-"""Each document's steps at its own n: how fast each kernel is over the first, and where the text's own gains would lead."""
-
 from dataclasses import dataclass
 
 import series as sr
@@ -102,7 +100,8 @@ def draw_ladder(figure, document: str, rungs: list[Rung], left: float, bottom: f
 
 
 def draw(results: rs.Results):
-    """None where the folder has none of the steps."""
+    """Each document's steps at its own n: how fast each kernel is over the first, and where the text's own gains would
+    lead. None where the folder has none of the steps."""
     ladders = {document: rungs for document in rs.DOCUMENTS if (rungs := climb(results, document))[0].time.known}
     columns = [kept for column in COLUMNS if (kept := [d for d in column if d in ladders])]
     if not columns:

@@ -1,5 +1,3 @@
-"""The read ceiling and the launch floor, in every way of timing and state of the cache."""
-
 import numpy as np
 
 import series as sr
@@ -12,8 +10,8 @@ COLUMNS = 3  # of the legend
 
 
 def draw(results: rs.Results):
-    """In every way of timing and state of the cache that limits.csv has: the throughput of only reading, its time beside
-    that of an empty call, and how near to it the variant of that experiment comes."""
+    """The read ceiling and the launch floor, in every way of timing and state of the cache. The throughput of only
+    reading, its time beside that of an empty call, and how near to it the experiment's variant comes."""
     table = results.experiment("limits")
     types = sorted(set(table["element_type"]), key=lambda t: (t != "f32", t))
     which = dict(device="cuda", operation=str(table["operation"].iloc[0]), element_type=types[0])

@@ -1,6 +1,3 @@
-"""Sums of rows, columns and segments, a panel for each call: at each length and number of elements, how near a call comes
-to a kernel that reads and writes as much."""
-
 import math
 
 import numpy as np
@@ -77,7 +74,9 @@ def points_of(results: rs.Results):
 
 
 def draw(results: rs.Results):
-    """None where shapes.csv has no times beside a ceiling, as of a CPU."""
+    """Sums of rows, columns and segments, a panel for each call: at each length and number of elements, how near a call
+    comes to a kernel that reads and writes as much. None where shapes.csv has no times beside a ceiling, as of a
+    CPU."""
     table = points_of(results)
     if not (table["share_of_read_ceiling"].notna() & (table["status"] == "ok")).any():
         return None

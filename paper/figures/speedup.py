@@ -1,6 +1,3 @@
-"""How many times as fast as CUB each document's fastest kernel, ours and the other libraries are: whole calls on the device
-on the left, calls until the result is on the host on the right; below them the times that the speedups are over."""
-
 import numpy as np
 
 import series as sr
@@ -97,7 +94,9 @@ def draw_times(axes, base: sr.Series, harness, mode: str) -> list[tuple]:
 
 
 def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
-    """None where the results hold no times of CUB and another call of this type."""
+    """How many times as fast as CUB each document's fastest kernel, ours and the other libraries are: whole calls on
+    the device on the left, calls until the result is on the host on the right; below them the times that the
+    speedups are over. None where the results hold no times of CUB and another call of this type."""
     lines = fastest_of_each(results, element_type, n)
     by_mode = {mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])}
     if not by_mode:

@@ -1,7 +1,3 @@
-"""The project's own sum: on the left its speedup over CUB against n in four situations, on the right how
-near it and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
-stand by themselves, since neighbours among them need not be alike."""
-
 import pandas as pd
 
 import series as sr
@@ -19,7 +15,10 @@ DRAWN = "between powers of two"
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
-    """None where tuned.csv has nothing of tuned beside CUB."""
+    """The project's own sum: on the left its speedup over CUB against n in four situations, on the right how near it
+    and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
+    stand by themselves, since neighbours among them need not be alike. None where tuned.csv has nothing of tuned
+    beside CUB."""
     rows = results.experiment("tuned")
     rows = rows[rows["speedup"].notna() & ~rows["n"].isin(sr.ODD)
                 & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")

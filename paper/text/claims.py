@@ -45,10 +45,9 @@ def body(results: rs.Results) -> list[str]:
             if table is not None:
                 own, tests = claims.with_tests(table, claim["id"], claims.CLAIM)
                 large, at_large = claims.with_tests(table, claim["id"], claims.AT_LARGE)
-                verdict, ratio = own["verdict"], ratios(at_large)
-                other = latex.escape(large["verdict"]) if large is not None and large["verdict"] != verdict else ""
-                fields = [ratios(tests) or MISSING, ": ".join(filter(None, [ratio, other])) if ratio else MISSING,
-                          latex.escape(verdict), why(own["reason"])]
+                other = f": {latex.escape(large['verdict'])}" if len(at_large) and large["verdict"] != own["verdict"] else ""
+                fields = [ratios(tests) or MISSING, ratio + other if (ratio := ratios(at_large)) else MISSING,
+                          latex.escape(own["verdict"]), why(own["reason"])]
             lines.append(latex.row(claim["id"], as_latex(claim["statement"]), figure, *fields))
     return lines
 

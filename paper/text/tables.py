@@ -1,7 +1,6 @@
 """The rows of the paper's tables, as LaTeX: table-*.tex, each from one results folder. Heads and captions are in
 main.tex."""
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -40,36 +39,33 @@ def times_rows(results: rs.Results) -> list[str]:
     table = results.comparison
     if table is None:
         return []
-    by_call: dict[tuple, dict[str, sr.Series]] = {}
+    by_call: dict[tuple, list[sr.Series | None]] = {}
     operations = {g: sr.own_operation(table, g, TYPE) for g in sr.groups(table, *sr.KERNELS)}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
-        for column, all_series in (("device", sr.device_series(table, **which)),
-                                   ("end_to_end", sr.series(table, mode="end_to_end", **which))):
-            for s in all_series:
+        for column, found in enumerate((sr.device_series(table, **which), sr.series(table, "end_to_end", **which))):
+            for s in found:
                 if s.kind == "library" or operations.get(s.group) == operation:
-                    by_call.setdefault((s.variant, s.settings, s.operation), {})[column] = s
+                    by_call.setdefault((s.variant, s.settings, operation), [None, None])[column] = s
 
     def fields(s: sr.Series | None) -> list[str]:
         if s is None:
             return [MISSING] * (len(SIZES) + 1)
-        out = []
-        for n in SIZES:
-            status = s.points.loc[s.points["n"] == n, "status"].head(1).squeeze() if n in set(s.points["n"]) else ""
-            out.append(STATUS_MARKS.get(status, MISSING) if (point := s.at(n)) is None else
-                       latex.microseconds(point["time"]) + r"$^{\ast}$" * (s.mode == "device_part"))
+        status = dict(zip(s.points["n"], s.points["status"]))
+        out = [STATUS_MARKS.get(status.get(n), MISSING) if (point := s.at(n)) is None else
+               latex.microseconds(point["time"]) + r"$^{\ast}$" * (s.mode == "device_part") for n in SIZES]
         point = s.at(LARGE)
         return [*out, MISSING if point is None or pd.isna(point["speedup"]) else
                 "1" if point["speedup_low"] == point["speedup_high"] == 1 else
                 latex.interval(*point[["speedup", "speedup_low", "speedup_high"]])]
 
     lines, last = [], None
-    either = [(timings.get("device") or timings["end_to_end"], timings) for timings in by_call.values()]
-    for s, timings in sorted(either, key=lambda pair: (sr.place(pair[0].kind, pair[0].group), pair[0].variant)):
+    either = [(device or whole, fields(device) + fields(whole)) for device, whole in by_call.values()]
+    for s, cells in sorted(either, key=lambda pair: (sr.place(pair[0].kind, pair[0].group), pair[0].variant)):
         block = s.group if s.kind != "library" else s.kind
         lines += [SPACE] if last not in (None, block) else []
         last = block
-        lines.append(latex.row(call(s), *fields(timings.get("device")), *fields(timings.get("end_to_end"))))
+        lines.append(latex.row(call(s), *cells))
     return lines
 
 
@@ -89,9 +85,9 @@ def timing_rows(results: rs.Results) -> list[str]:
             timed = rows[rows["timing_mode"] == mode].set_index(["n", "cache_state"])
             times = timed["cycles_median"] / clock if mode == "clock" and clock else timed["time_median_s"]
             if len(times):
-                times_shown = [times.get((n, state)) for n in SIZES[:2] for state in ("cold_clean", "cold_dirty", "warm")]
-                shown = (latex.microseconds(t) if t else MISSING for t in times_shown)
-                lines.append(latex.row(name, MODE_WORDS[mode], *shown))
+                lines.append(latex.row(name, MODE_WORDS[mode], *(
+                    latex.microseconds(t) if (t := times.get((n, state))) else MISSING
+                    for n in SIZES[:2] for state in ("cold_clean", "cold_dirty", "warm"))))
                 name = ""
     return lines
 
@@ -138,13 +134,11 @@ def refused_rows(results: rs.Results) -> list[str]:
     """Points that are not ok, by reason. Reasons that differ in a number only are one line."""
     if results.comparison is None:
         return []
-    rows = results.comparison[results.comparison["status"] != "ok"]
+    rows, lines = results.comparison[results.comparison["status"] != "ok"], []
     if rows.empty:
         return [r"\multicolumn{4}{l}{Every point was measured.} \\"]
-    number = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
-    rows = rows.assign(worded=rows["reason"].map(lambda r: number.sub("…", r)))
-    lines = []
-    groups = sorted(rows.groupby(["status", "worded"]), key=lambda g: (-len(g[1]), g[0]))
+    worded = rows["reason"].str.replace(r"\d[\d.,]*(e[+-]?\d+)?", "…", regex=True)
+    groups = sorted(rows.groupby(["status", worded]), key=lambda g: (-len(g[1]), g[0]))
     for (status, worded), same in groups[:15]:
         reason = worded if same["reason"].nunique() > 1 else same["reason"].iloc[0]
         whose = zip(same["kind"], same["group"], same["variant"])
@@ -173,10 +167,12 @@ def catalog_rows(results: rs.Results) -> list[str]:
 def machines_rows(results: rs.Results) -> list[str]:
     """Each document's fastest kernel at each size, as in the figure, and its speedup over CUB, on this GPU and on those
     whose results lie beside; end to end where all its kernels finish on the host."""
-    machines = (results, *results.beside) if results.comparison is not None and results.beside else ()
-    fastest = {r: {n: {group: s for group, s, _ in fastest_of_each(r, TYPE, n)} for n in SIZES} for r in machines}
+    if results.comparison is None or not results.beside:
+        return []
+    fastest = {r: {n: {group: s for group, s, _ in fastest_of_each(r, TYPE, n)} for n in SIZES}
+               for r in (results, *results.beside)}
     lines = []
-    for group in rs.DOCUMENTS if machines else ():
+    for group in rs.DOCUMENTS:
         lines += [SPACE] if lines else []
         for r, of_each in fastest.items():
             best = {n: of_groups[group] for n, of_groups in of_each.items() if group in of_groups}

@@ -8,7 +8,7 @@ from drawn import axes_of, line, texts
 from synthetic import timed
 
 from report import results as rs
-from figures import exact, frontier
+from figures import frontier
 
 N = 2**20
 READ = 4e-6 + 4 * N / 4.5e12  # of synthetic rows
@@ -112,9 +112,9 @@ def test_the_same_bits_are_drawn_over_sizes_for_each_way_of_timing(tmp_path):
             for call, slower, settings in (("exact/sum", 1.1, ""), ("tuned/sum", 0.8, ""),
                                            ("cub@3.5.0/sum", 2.0, "determinism=gpu_to_gpu"),
                                            ("cub@3.5.0/sum", 0.9, "determinism=run_to_run"))]
-    figure = exact.draw(folder_of(tmp_path / "m", rows))
+    figure = frontier.exact(folder_of(tmp_path / "m", rows))
     assert [a.get_gid() for a in figure.axes] == ["exact:f32:device", "exact:f32:graph"]
     for axes in figure.axes:
         assert line(axes, "cub@ gpu_to_gpu")[0].tolist() == [[n, pytest.approx(0.5)] for n in (2**10, 2**20, 2**28)]
         assert line(axes, "exact/sum")[0][:, 1].tolist() == [pytest.approx(1 / 1.1)] * 3
-    assert exact.draw(folder_of(tmp_path / "two", [r for r in rows if r["n"] != 2**10])) is None
+    assert frontier.exact(folder_of(tmp_path / "two", [r for r in rows if r["n"] != 2**10])) is None

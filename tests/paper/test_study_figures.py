@@ -8,10 +8,9 @@ import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
 from synthetic import WIDTH, timed, write_contrasts
 
-import make
 from report import results as rs
 from report import style
-from figures import ablation, accuracy, grid, index, ladders, latency, levels, peers, releases
+from figures import ablation, gains, ladders, studies
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 UNROLL = dict(zip(ladders.STEPS["unroll"].split(), (2, 1.25, 2, 2, 1.25, 1.6, 1.25, 0.4)))  # by step, its gain
@@ -102,7 +101,7 @@ def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
     values = {(f"levels.granularity.global.{loads}", 2**20): loads for loads in (4, 64)}
     values |= {(f"levels.strides.{loads}", 2**20): 1.1 for loads in (1, 4, 64)}
     values |= {(f"levels.atomic.{other}.{loads}", 2**20): gain for other, gain in (("relaunch", 3), ("host", 0.5)) for loads in (1, 4, 64)}
-    figure = levels.draw(folder_of(tmp_path / "m", values=values))
+    figure = studies.levels(folder_of(tmp_path / "m", values=values))
     axes = axes_of(figure, "loads")
     assert points(axes, str(2**20)) == {k: pytest.approx(k) for k in (1, 4, 64)}
     # 4096, 1024 and 64 blocks on the synthetic GPU's 100 multiprocessors.
@@ -112,7 +111,7 @@ def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
     for other, gain in (("relaunch", 3), ("host", 0.5)):
         assert points(axes_of(figure, other), str(2**20)) == {b: pytest.approx(gain) for b in (64, 1024, 4096)}
         assert interval(axes_of(figure, other), str(2**20), 0)[0] == pytest.approx(gain * (1 - WIDTH))
-    figure = levels.draw(folder_of(tmp_path / "n", values={k: v for k, v in values.items() if "atomic.relaunch" in k[0]}))
+    figure = studies.levels(folder_of(tmp_path / "n", values={k: v for k, v in values.items() if "atomic.relaunch" in k[0]}))
     assert [a.get_gid() for a in figure.axes] == ["relaunch"]
 
 
@@ -136,7 +135,7 @@ def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(
 def test_an_index_is_beside_the_signed_one_of_32_bits(tmp_path):
     values = {("index.multiblock/last-block.u64", 2**28): 0.5, ("index.levels/local-stride.u32", 2**28): None}
     values |= {(f"index.squares/strided [{block}].u32", 2**28): 0.2 for block in (256, 512)}
-    figure = index.draw(folder_of(tmp_path / "m", values=values))
+    figure = gains.index(folder_of(tmp_path / "m", values=values))
     axes = axes_of(figure, f"index:{2**28}")
     names = [t.get_text() for t in axes.get_yticklabels()]
     assert names == ["multiblock/last-block", "squares/strided [256]", "squares/strided [512]"]
@@ -145,7 +144,7 @@ def test_an_index_is_beside_the_signed_one_of_32_bits(tmp_path):
     assert interval(axes, "u64", 0, along_x=True) == pytest.approx((0.5 * (1 - WIDTH), 0.5 * (1 + WIDTH)))
     assert "Lines: 95 % intervals, paired by context." in texts(figure)
     few = write_contrasts(tmp_path / "m", values, enough="no")
-    assert "paired by context; of slow calls their range." in texts(index.draw(rs.Results(few)))
+    assert "paired by context; of slow calls their range." in texts(gains.index(rs.Results(few)))
 
 
 def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):
@@ -153,7 +152,7 @@ def test_grids_show_the_fastest_kernels_share_of_the_ceiling(tmp_path):
             for name, slower in (("two-launch", 1), ("last-block", 2)) for g, t in (("1", slower * 1e-3),
                                                                                   ("200", slower * 2e-4), ("auto", 1e-9))]
     rows += [call("multiblock", 1e-3, "multiblock/two-launch:block=1024,grid=97657,index=document", 10**8) | dict(share_of_read_ceiling=0.1)]
-    figure = grid.draw(folder_of(tmp_path / "m", rows))
+    figure = studies.grid(folder_of(tmp_path / "m", rows))
     axes = axes_of(figure, "grid")
     assert points(axes, str(10**8)) == {1: pytest.approx(0.1), 200: pytest.approx(0.5)}
     assert points(axes, f"{10**8}, all threads") == {97657: pytest.approx(0.1)}
@@ -170,10 +169,10 @@ def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
     values = {f"latency.strided.{index}.{threads}": cycles * 2**20 / threads
               for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)}
     folder = folder_of(tmp_path / "m", values=values)
-    assert "Horizontal" not in texts(latency.draw(folder)) and "the text" not in texts(latency.draw(rs.Results(folder.folder)))
+    assert "Horizontal" not in texts(studies.latency(folder)) and "the text" not in texts(studies.latency(rs.Results(folder.folder)))
     synthetic.write_means(folder.folder, {(f"probe.load_latency_memory.{unit}", unit): value
                                           for value, unit in ((700, "cycles"), (350, "ns"))})
-    figure = latency.draw(rs.Results(folder.folder))
+    figure = studies.latency(rs.Results(folder.folder))
     axes = axes_of(figure, "latency")
     assert points(axes, "strided i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
     assert points(axes, "strided u64")[256] == pytest.approx(200)
@@ -198,14 +197,14 @@ def test_accuracy_is_the_largest_error_of_each_source_relative_to_the_magnitudes
     rows += [error_row(1e-7, v, "", n, "random") for v in ("cub/sum", "thrust/reduce") for n in (2**10, 2**20)]
     rows += [error_row(1, "levels/naive", "finish=host", 2**10, "ill-conditioned")]
     rows += [error_row(1, "squares/chunked", "", 2**10, "random") | dict(status="wrong")]
-    figure = accuracy.draw(folder_of(tmp_path / "m", rows))
+    figure = studies.accuracy(folder_of(tmp_path / "m", rows))
     axes = axes_of(figure, "accuracy")
     assert points(axes, "levels") == {2**10: pytest.approx(3e-8), 2**20: pytest.approx(6e-8)}
     assert points(axes, "cub") == {n: pytest.approx(1e-9) for n in (2**10, 2**20)}
     said = texts(figure)
     assert "CUB, Thrust" in said and "squares" not in said
     rows[-3]["abs_error"] *= 2  # a sum of Thrust's
-    assert "CUB, Thrust" not in texts(accuracy.draw(folder_of(tmp_path / "apart", rows)))
+    assert "CUB, Thrust" not in texts(studies.accuracy(folder_of(tmp_path / "apart", rows)))
 
 
 def test_upgrades_show_what_changed_and_the_range_of_the_rest(tmp_path):
@@ -219,13 +218,13 @@ def test_upgrades_show_what_changed_and_the_range_of_the_rest(tmp_path):
             pair("2.0.1", "2.9.0", "f32", 7, "FASTER", timing_mode="device"), pair("1.15.1", "2.10.0", "i8", 7, "FASTER", pair="newest")]
     synthetic.write_folder(tmp_path / "m")
     synthetic.write_csv(tmp_path / "m" / "releases.csv", rows)
-    figure = releases.draw(rs.Results(tmp_path / "m"))
+    figure = gains.releases(rs.Results(tmp_path / "m"))
     axes = axes_of(figure, "upgrades")
     assert [t.get_text() for t in axes.get_yticklabels()] == ["1.15.1 to 2.0.1", "2.0.1 to 2.10.0"]
     assert {t: [round(x, 2) for x in line(axes, t)[0][:, 0]] for t in ("i8", "f32")} == {"i8": [1.5], "f32": [0.9]}
     assert [list(l.get_xdata()) for l in axes.get_lines() if l.get_gid() == "unchanged"] == [[0.99, 1.01]]
     synthetic.write_csv(tmp_path / "m" / "releases.csv", rows[4:])
-    assert releases.draw(rs.Results(tmp_path / "m")) is None
+    assert gains.releases(rs.Results(tmp_path / "m")) is None
 
 
 # --------------------------------------------------------------------------------------------- all of them
@@ -233,7 +232,7 @@ def test_upgrades_show_what_changed_and_the_range_of_the_rest(tmp_path):
 
 def test_a_folder_without_contrasts_has_none_of_their_figures(tmp_path):
     folder = folder_of(tmp_path / "m")
-    assert [f.draw(folder) for f in (ladders, levels, latency, ablation)] == [None] * 4
+    assert [draw(folder) for draw in (ladders.draw, studies.levels, studies.latency, ablation.draw)] == [None] * 4
 
 
 def test_the_committed_h200_has_all_of_them_legible_in_print(committed):
@@ -259,7 +258,7 @@ def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
             (("cub/sum", 1), ("tuned/sum", 0.5), ("torch/sum", 2), ("cupy/sum-plain", 700)) for k in (10, 20)
             for mode in ("replay", "end_to_end")]
     rows += [row_of("jax/sum", "end_to_end", 10, 8), row_of("torch/sum", "graph", 10, 3, "warm")]
-    figure = peers.draw(folder_of(tmp_path / "m", rows))
+    figure = gains.peers(folder_of(tmp_path / "m", rows))
     left, right = (axes_of(figure, f"peers:{mode}") for mode in ("replay", "end_to_end"))
     assert [t.get_text() for t in left.get_yticklabels()] == ["tuned/sum", "torch/sum", "jax/sum"]  # by the call at the least n
     for k in (10, 20):
@@ -267,4 +266,4 @@ def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
     assert {round(y): x for y, x in points(right, str(2**10), along_x=True).items()} == pytest.approx({0: 2 / 3, 1: 1 / 6, 2: 1 / 8})
     assert [t.get_text() for t in left.texts] == ["cannot be captured"] and not right.texts
     assert "cupy/sum-plain, 5 ms at" in texts(figure)
-    assert peers.draw(folder_of(tmp_path / "none", [row_of("cub/sum", "replay", 10, 1)])) is None
+    assert gains.peers(folder_of(tmp_path / "none", [row_of("cub/sum", "replay", 10, 1)])) is None

@@ -1,0 +1,191 @@
+"""Figures of one experiment each, along the number of blocks, threads, loads or elements."""
+
+from matplotlib.ticker import NullLocator
+
+import series as sr
+import contrasts
+from report import results as rs
+from report import style
+from figures.panels import DOTTED_LOOK, LINE, PARITY_LOOK, by_size, draw_points, in_words, of_document, sheet
+from figures.speedup import MARKERS
+
+USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
+BLOCK = 1024
+
+
+def grid(results: rs.Results):
+    """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks.
+    None where multiblock.csv has nothing of the document's own size."""
+    document = of_document("multiblock")
+    same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
+    rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
+    rows = rows.assign(grid=rs.setting(rows, "grid")).dropna(subset=["grid"])
+    rows = rows[rows["share_of_read_ceiling"] > 0]
+    own = rows[rows["n"] == document["n"][0]]
+    if own.empty:
+        return None
+    best = rs.fastest(own)["variant"]
+    reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
+    rows = rows.assign(**{end: reading / rows[f"time_{end}_s"] for end in ("median", "ci_high", "ci_low")})
+    lines = {int(n): group[["grid", "median", "ci_high", "ci_low"]].values.tolist()
+             for n, group in rows[rows["variant"] == best].groupby("n")}
+    figure, (axes,) = sheet(["grid"], 1.4, left=0.5, right=0.1, head=0.68, foot=0.62, width=style.COLUMN_WIDTH)
+    looks = by_size(lines, markersize=3)
+    for n, points in lines.items():
+        draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
+        draw_points(axes, [p for p in points if p[0] >= n / BLOCK],  # a thread an element, far from the others
+                    label=f"{n}, all threads", **looks[n] | dict(linestyle="", markerfacecolor="white"))
+    style.size_axis(axes, [p[0] for points in lines.values() for p in points], 1.5, label=f"blocks of {BLOCK} threads")
+    axes.set_ylim(0, 1.03)
+    axes.axhline(1, **PARITY_LOOK)
+    axes.set_ylabel("share of the read ceiling", labelpad=2)
+    names = {style.power_label(n): look for n, look in looks.items()}
+    if count := results.machine.number("gpu.sm_count"):
+        axes.axvline(USUAL * count, **DOTTED_LOOK)
+        names[f"{USUAL} blocks an SM"] = DOTTED_LOOK
+    style.legend(figure, names, 0.06)
+    style.title(figure, f"How many blocks, on one {results.machine.gpu}",
+                f"{best}, {document['element_type']}, {sr.CACHE_LABELS[document['cache_state']]}. A line for each "
+                "n; open: a thread for each element")
+    return figure
+
+
+INDEX = ("i32", "u64")  # nvcc unrolls a loop over the first, so that several loads are in flight, not over the other
+LATENCIES = {"load_latency_memory": "memory", "load_latency_l2": "L2"}
+HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)), zorder=1.2)
+
+
+def latency(results: rs.Results):
+    """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the
+    latency of one load (S6). None where contrasts.csv has none of it."""
+    document = of_document("squares")
+    n, lines, looks = document["n"][0], {}, {}
+    for i, variant in enumerate(("strided", "chunked")):
+        for j, index in enumerate(INDEX):
+            points = [(int(threads), *(int(threads) / n * cycles for cycles in (c.value, c.low, c.high)))
+                      for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
+            if points:
+                lines[f"{variant} {index}"] = points
+                looks[f"{variant}, index {index}"] = style.line_style(i, j) | dict(markersize=3.2)
+    if not lines:
+        return None
+    means = results.table("means")
+    means = {} if means is None else means.set_index("name")["value"]
+    known = {q: float(means[name]) for q in LATENCIES if (name := f"probe.{q}.cycles") in means}
+    memory = known.get("load_latency_memory")
+    threads = sorted({x for points in lines.values() for x, *_ in points})
+    foot = 0.62 + LINE * (-(-len(lines) // 2) + bool(memory) + bool(known))
+    figure, (axes,) = sheet(["latency"], 1.7, left=0.5, right=0.1, head=0.6, foot=foot, width=style.COLUMN_WIDTH)
+    for (call, points), look in zip(lines.items(), looks.values()):
+        draw_points(axes, points, label=call, **look)
+    for quantity, cycles in known.items():
+        axes.axhline(cycles, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=quantity)
+    if memory:
+        axes.plot(*zip(*[(t, memory - t) for t in threads if t < memory]), gid="hidden", **HIDDEN_LOOK)
+        style.legend(figure, {"the text: a load less a cycle for each thread": HIDDEN_LOOK}, 0.2 + LINE)
+    axes.set_yscale("log")
+    style.size_axis(axes, threads, 1.15, label="threads of the block")
+    axes.set_xticks(threads, [str(t) for t in threads])
+    axes.tick_params(axis="x", labelsize=style.FONT_SIZE)
+    axes.set_xticks([], minor=True)
+    style.decade_axis(axes.yaxis)
+    axes.set_ylabel("cycles a thread takes for an element", labelpad=2)
+    style.legend(figure, looks, 0.2 + LINE * (bool(memory) + bool(known)), ncols=2)
+    style.title(figure, f"Latency hidden by one block, {results.machine.gpu}",
+                f"squares, {document['element_type']}, n = {style.power_label(n)}, clock(), "
+                f"{sr.CACHE_LABELS[document['cache_state']]}")
+    latencies = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())
+    style.foot(figure, (f"Horizontal: cycles of one load, from {latencies}.\n" if known else "")
+               + "Lines through marks: 95 % intervals.")
+    return figure
+
+
+THREADS = 256  # of a block of levels
+# By gid the contrasts' prefix, the title, and whether x is the number of blocks, rather than of loads.
+PANELS = {"loads": ("levels.granularity.global.", "over one load,\nglobal stride", False),
+          "strides": ("levels.strides.", "global stride\nover local", False),
+          "relaunch": ("levels.atomic.relaunch.", "atomics over\nrelaunching, end to end", True),
+          "host": ("levels.atomic.host.", "atomics over\nthe host, end to end", True)}
+FINE, COARSE = (0.98, 0.99, 1, 1.01, 1.02, 1.03), (0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 3)  # ticks of narrow axes
+
+
+def blocks_of(loads: int, n: int) -> int:
+    return -(-n // (THREADS * loads))
+
+
+def levels(results: rs.Results):
+    """Document levels: the gain of several loads a thread over one, of a global stride over a local one, and of
+    finishing by atomics over a second launch and over the host, at each size. None where contrasts.csv has none of
+    it."""
+    # The loads of a thread end a contrast's name.
+    by_panel = {gid: gains for gid, (prefix, *_) in PANELS.items() if (gains := contrasts.like(results, prefix))}
+    if not by_panel:
+        return None
+    looks = by_size(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
+    count = results.machine.number("gpu.sm_count")
+    figure, panels = sheet(list(by_panel), 1.35, left=0.44, right=0.08, head=0.8, foot=0.74, gap=0.36)
+    for (gid, gains), axes in zip(by_panel.items(), panels):
+        _, title, by_blocks = PANELS[gid]
+        drawn = []
+        for n in looks:
+            points = [(int(loads), c.value, c.low, c.high) for loads, c in gains if c.n == n]
+            if by_blocks:
+                points = [(blocks_of(loads, n), *gain) for loads, *gain in points]
+            elif gid == "loads" and points:
+                points = [(1, 1.0, 1.0, 1.0), *points]
+            draw_points(axes, points, label=str(n), **looks[n])
+            if gid == "loads" and count:
+                few = [(loads, gain) for loads, gain, *_ in points if blocks_of(loads, n) < count]
+                axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
+            drawn += points
+        axes.set_yscale("log")
+        style.size_axis(axes, [x for x, *_ in drawn], 1.4, label="blocks to add up" if by_blocks else "loads a thread")
+        axes.margins(y=0.08)
+        style.decade_axis(axes.yaxis)
+        ends = [1.0, *(end for *_, low, high in drawn for end in (low, high))]
+        if max(ends) < 4 * min(ends):
+            ticks = FINE if max(ends) < 1.1 else COARSE
+            axes.set_yticks([t for t in ticks if min(ends) < 1.01 * t and t < 1.01 * max(ends)])
+        axes.axhline(1, **PARITY_LOOK)
+        axes.set_title(title, loc="left", pad=3)
+    panels[0].set_ylabel("speedup", labelpad=2)
+    style.legend(figure, in_words(looks), 0.21)
+    document = of_document("levels")
+    style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",
+                f"{document['element_type']}, device time but where the title says, {sr.CACHE_LABELS[document['cache_state']]}")
+    style.foot(figure, ("Hollow: fewer blocks than multiprocessors. " if count else "")
+               + "Lines through marks: 95 % intervals, paired by context.")
+    return figure
+
+
+EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
+
+
+def accuracy(results: rs.Results):
+    """How the error of float32 sums grows with n, by whose kernel adds: the largest of its kernels, finishes and calls.
+    None without errors, which are relative to the sum of the magnitudes."""
+    rows = rs.where_is(results.experiment("accuracy"), status="ok", device="cuda", operation="sum", element_type="f32",
+                       dataset="random")
+    rows = rows[rows["sum_of_magnitudes"] > 0].astype({"n": "int64"})
+    errors = rows.assign(error=rows["abs_error"] / rows["sum_of_magnitudes"]).dropna(subset=["error"])
+    if errors.empty:
+        return None
+    largest = errors.groupby(["group", "n"])["error"].max()
+    series = {group: largest[group][largest[group] > 0] for group in sr.groups(errors, *sr.KERNELS, "library")}
+    names = dict(style.LIBRARY_NAMES)
+    if "cub" in series and "thrust" in series and series["cub"].equals(series["thrust"]):  # Thrust's call is CUB's kernel
+        del series["thrust"]
+        names["cub"] = "CUB, Thrust"
+    looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=3) for g in series}
+    figure, (axes,) = sheet(["accuracy"], 1.6, left=0.62, right=0.08, head=0.55, foot=0.82, width=style.COLUMN_WIDTH)
+    axes.set_yscale("log")
+    for group, line in series.items():
+        axes.plot(line.index, line, label=group, **looks[group])
+    axes.axhline(EPSILON, **DOTTED_LOOK)
+    style.size_axis(axes, errors["n"], 1.5)
+    axes.set_ylim(min(s.min() for s in series.values()) / 2, 2 * max(EPSILON, *(s.max() for s in series.values())))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_ylabel("|error| / sum of magnitudes", labelpad=2)
+    style.legend(figure, {**{names.get(g, g): look for g, look in looks.items()}, "rounding once": DOTTED_LOOK}, 0.04, ncols=3)
+    style.title(figure, f"How errors grow, on one {results.machine.gpu}", "f32, uniform data; of each source the largest error.")
+    return figure
