@@ -16,7 +16,6 @@ from inspect import isfunction
 from pathlib import Path
 from statistics import geometric_mean
 
-import numpy as np
 import pandas as pd
 
 import contrasts
@@ -299,12 +298,13 @@ def fastest_at(table: pd.DataFrame) -> pd.DataFrame:
     return table.loc[table.groupby([table["operation"], table["line"].astype(str), "n"])["time_median_s"].idxmin()]
 
 
-def ahead_of_ours(d: rs.Results, operation: str, *lines) -> pd.DataFrame:
-    """The fastest call at each shape of these rows, columns or segments where tuned's takes more than 5 % longer."""
-    table = of_shapes(d, operation=operation, **({"line": lines} if lines else {}))
-    ours = table[table["variant"].str.startswith("tuned/")].set_index(["line", "n"])["time_median_s"]
-    best = fastest_at(table).set_index(["line", "n"], drop=False)
-    best = best.assign(ratio=ours / best["time_median_s"])
+def ahead_of_ours(d: rs.Results, *operations: str) -> pd.DataFrame:
+    """The fastest call at each shape of rows, columns or segments, of all if not named, where tuned's takes more than 5 %
+    longer."""
+    table, shape = of_shapes(d, operation=operations or tuple(shapes.SECTIONS)), ["operation", "line", "n"]
+    ours = table[table["variant"].str.startswith("tuned/")].set_index(shape)["time_median_s"]
+    best = fastest_at(table).set_index(shape, drop=False)
+    best = best.assign(ratio=ours.reindex(best.index) / best["time_median_s"])
     return best[best["ratio"] > 1.05]
 
 
@@ -319,10 +319,10 @@ def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
     return [variant for variant in fastest_at(of_shapes(d))["variant"] if variant.startswith(calls)]
 
 
-def at_most(ahead: pd.DataFrame, calls: str) -> tuple[float, float]:
-    """The largest of these sizes, as a power of two, and the largest ratio, if all are of such calls."""
-    own = ahead["variant"].str.match(calls).all()
-    return (ahead["size"].max(), ahead["ratio"].max()) if own else (np.nan, np.nan)
+def half_width(d: rs.Results, size: int) -> float:
+    """Of the times at shapes of 2^size elements: how far the widest interval reaches to either side."""
+    table = of_shapes(d, size=size)
+    return ((table["time_ci_high_s"] - table["time_ci_low_s"]) / table["time_median_s"] / 2).max()
 
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
@@ -387,4 +387,4 @@ CONSTANTS = dict(
     PLUGGED_IN=("torch/sum", "cuda-compute/reduce", "cupy/sum"), TRITON=("triton/atomic", "triton/two-launch"),
     OTHERS=("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
             "squares", "timing", "twopass", "unrolling"),  # beside tuned and comparison
-    asked=contrasts.listed, named=contrasts.named, ends=ends, call_of=call_of, at_most=at_most, release_of=rs.release_of)
+    asked=contrasts.listed, named=contrasts.named, ends=ends, call_of=call_of, release_of=rs.release_of)

@@ -14,7 +14,6 @@ import io
 import re
 import subprocess
 import sys
-from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,8 +46,6 @@ LAUNCHES = {
 # Two are drawn like tuned/sum; the third is refused, since its result is wrong.
 LEFT_OUT = {"tuned/sum-any-order", "tuned/sum-raw-workspace", "twopass/multiple-of-32"}
 H200_SMS = 132
-# Where another page tells what a source's kernels do.
-TOLD = {"modern": "; [what each changes](modern.md)"}
 
 
 def described(source: str) -> dict[str, str]:
@@ -66,14 +63,12 @@ def pictures() -> dict[str, tuple[str, str, tuple[str, ...]]]:
 
 
 def gallery(_results: rs.Results) -> str:
-    """The pictures of each source, two in a row."""
+    """The pictures of each source, below each other: beside each other their words would be too small."""
     parts = []
     for source in SOURCES:
-        cells = [f"![{variant}](kernels/{name})<br>`{variant}`{launch and f', {launch}'}"
-                 for name, (variant, launch, _) in pictures().items() if variant in described(source)]
-        rows = [f"| {left} | {right} |" for left, right in zip_longest(cells[::2], cells[1::2], fillvalue="")]
-        parts.append("\n".join([f"### {source}", "", f"[Source](../src/kernels/{source}.cu){TOLD.get(source, '')}", "",
-                                "| | |", "|---|---|", *rows]))
+        drawn = [f"![{variant}{launch and f', {launch}'}](kernels/{name})" for name, (variant, launch, _) in pictures().items()
+                 if variant in described(source)]
+        parts += [f"### [{source}](../src/kernels/{source}.cu)", *drawn]
     return "\n\n".join(parts)
 
 
@@ -81,7 +76,8 @@ def facts_of_kernels(results: rs.Results) -> str:
     """CSV: what each kernel of the gallery does, the claims that name it, its counts and its time."""
     verdicts, counts, times = claims.judged(results), counts_by_variant(), times_by_variant(results)
     text = io.StringIO()
-    writer = csv.DictWriter(text, ["variant", "what_it_does", "claims", *COUNTED, "time_us", "timing_mode"], lineterminator="\n")
+    writer = csv.DictWriter(text, ["variant", "what_it_does", "claims", "element_type", *COUNTED, "time_us", "timing_mode"],
+                            lineterminator="\n")
     writer.writeheader()
     for source in SOURCES:
         for variant, words in described(source).items():
@@ -146,7 +142,8 @@ def times_by_variant(results: rs.Results) -> dict[str, dict]:
         table = rs.where_is(results.experiment(experiment), n=2**24, status="ok", device="cuda", by_default=True, caller="",
                             timing_mode=["device", "end_to_end"], element_type=["i32", "f32"])
         for row in table.sort_values(["element_type", "timing_mode"], ascending=False, kind="stable").itertuples():
-            found[row.variant] = dict(time_us=us_in_csv(row.time_median_s), timing_mode=row.timing_mode)
+            found[row.variant] = dict(element_type=row.element_type, time_us=us_in_csv(row.time_median_s),
+                                      timing_mode=row.timing_mode)
     return found
 
 
