@@ -129,9 +129,6 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
             for (variant, settings), settings_of_call in parsed.items()}
 
 
-# Short names of the columns with times and what follows from them.
-
-
 def is_experiment(path: Path) -> bool:
     """Whether a CSV holds an experiment's rows; others are models, probes and the like. So does one without a header
     that can be read: whoever reads its rows says why."""
