@@ -346,23 +346,27 @@ function nearest(/** @type {PointerEvent} */ event) {
     const [px, py] = chart.at(p);
     return Math.hypot(px - x, py - y);
   };
-  const closest = d3.least(points, away);
-  return closest && away(closest) < 40 ? closest : null;
+  return d3.least(points.filter(p => away(p) < 40), away) ?? null;
 }
 
+/** By key whether it goes along a line or across the lines, and by how many points. */
+const STEPS = /** @type {Record<string, [boolean, number]>} */ ({
+  ArrowLeft: [true, -1],
+  ArrowRight: [true, 1],
+  ArrowUp: [false, 1],
+  ArrowDown: [false, -1],
+});
 function step(/** @type {KeyboardEvent} */ event) {
-  if (!points.length || !["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Enter", "Escape"].includes(event.key))
-    return;
+  if (!points.length || !(event.key in STEPS || ["Enter", "Escape"].includes(event.key))) return;
   event.preventDefault();
   if (event.key === "Escape") return focus(null, false);
-  const here = focused && points.includes(focused) ? focused : points[0];
+  const here = focused ?? points[0];
   if (event.key === "Enter") return open(here);
   if (!focused) return focus(here, true);
-  const along = event.key === "ArrowLeft" || event.key === "ArrowRight",
-        forward = event.key === "ArrowRight" || event.key === "ArrowUp";
-  const line =
-    along ? points.filter(p => p.series === here.series) : d3.sort(points.filter(p => p.n === here.n), p => p.y);
-  focus(line[Math.min(Math.max(line.indexOf(here) + (forward ? 1 : -1), 0), line.length - 1)], true);
+  const [along, by] = STEPS[event.key];
+  const line = points.filter(p => (along ? p.series === here.series : p.n === here.n));
+  if (!along) line.sort((a, b) => a.y - b.y);
+  focus(line[line.indexOf(here) + by] ?? here, true);
 }
 
 function open(/** @type {Point} */ p) {
@@ -394,9 +398,8 @@ function showSamples() {
     means ?
       `The page holds the mean of each of ${counted(contexts.length, "context")}; --samples all holds every sample.` :
       `${counted(samples.length, "sample")} of ${counted(contexts.length, "context")}.`));
-  const panel = (/** @type {string} */ title, /** @type {any[]} */ marks, /** @type {string} */ across,
-    /** @type {string} */ up) => make("figure", {"aria-label": title},
-    make("figcaption", {class: "hint"}, title),
+  const panel = (/** @type {string} */ title, /** @type {string} */ across, /** @type {string} */ up,
+    /** @type {any[]} */ marks) => make("figure", {"aria-label": title}, make("figcaption", {class: "hint"}, title),
     plotOf({
       width: Math.min(460, Math.max(260, $("shown").clientWidth)),
       height: 240,
@@ -408,22 +411,19 @@ function showSamples() {
     }));
   const dots = (/** @type {any[]} */ data, /** @type {string} */ x, /** @type {string} */ y) =>
     Plot.dot(data, {x, y, r: 2.5, stroke: d => LINES[theme()][contexts.indexOf(d.context) % 9]});
-  const charts = make("div", {class: "charts"}, means ?
-    panel("The contexts in the order in which they were opened", [dots(samples, "context", "us")], "context",
-      "time (us)") :
-    panel("In the order in which they were taken, a colour for each context", [dots(samples, "round", "us")], "round",
-      "time (us)"));
+  const across = means ? "context" : "round", title = means ?
+    "The contexts in the order in which they were opened" :
+    "In the order in which they were taken, a colour for each context";
+  const charts = make("div", {class: "charts"}, panel(title, across, "time (us)", [dots(samples, across, "us")]));
   const base = baseOf(p), paired = base === undefined ? [] : pairs(p.folder, base, p.row);
   if (paired.length > 1 && base !== p.row) {
     const [y, low, high] = state.base ? [] : VALUES.speedup.of(name => numberOf(p.series, name, p.row));
-    charts.append(panel(`Paired ratio to ${p.folder.rows?.word("variant", Number(base))} by context${
-                          isFinite(y) ? `: ${interval(y, low, high)}` : ""}`,
-      [
-        Plot.ruleY([y].filter(isFinite), {stroke: colors.text}),
-        Plot.ruleY([low, high].filter(isFinite), {stroke: colors.edge, strokeDasharray: "4 3"}),
-        dots(paired, "context", "ratio")
-      ],
-      "context", "t(base) / t"));
+    const name = `Paired ratio to ${p.folder.rows?.word("variant", Number(base))} by context`;
+    charts.append(panel(isFinite(y) ? `${name}: ${interval(y, low, high)}` : name, "context", "t(base) / t", [
+      Plot.ruleY([y].filter(isFinite), {stroke: colors.text}),
+      Plot.ruleY([low, high].filter(isFinite), {stroke: colors.edge, strokeDasharray: "4 3"}),
+      dots(paired, "context", "ratio")
+    ]));
   }
   place.append(charts);
 }
@@ -459,16 +459,11 @@ function saveCsv() {
 /** Under what conditions the shown rows were measured, a line for each folder. */
 const conditionsOf = () => [...d3.group(points, p => p.folder)].map(([folder, group]) => {
   const ids = new Set(group.map(p => wordOf(p.series, "run_id", p.row)));
-  const runs = runsOf(folder).filter(run => ids.has(run.run_id)),
-        all = (/** @type {(run: any) => any} */ what) => [...new Set(runs.map(what).filter(Boolean).map(String))].join(
-          ", ");
-  return [
-    folder.name, machineOf(folder, state.choice.device === "cpu" ? "cpu.model" : "gpu.name"),
-    state.choice.device === "cuda" && machineOf(folder, "gpu.driver") && `driver ${machineOf(folder, "gpu.driver")}`,
-    all(run => String(run.started_utc ?? "").slice(0, 10)),
-    runs.length && `revision ${all(run => String(run.git_revision ?? "").slice(0, 7))}`
-  ].filter(Boolean)
-    .join(", ");
+  const runs = runsOf(folder).filter(run => ids.has(run.run_id)), cuda = state.choice.device === "cuda";
+  const driver = cuda && machineOf(folder, "gpu.driver"), machine = machineOf(folder, cuda ? "gpu.name" : "cpu.model");
+  const words = [folder.name, machine, driver && `driver ${driver}`, allOf(runs, dayOf),
+    runs.length && `revision ${allOf(runs, revisionOf)}`];
+  return words.filter(Boolean).join(", ");
 });
 
 /** The picture with its title above and its conditions below. */

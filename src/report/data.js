@@ -1,7 +1,8 @@
 // What the page holds, and what is chosen of it. The choice is in the URL's fragment, so that a link shows the same
 // view. Nothing is computed of samples: the program wrote what is shown.
 
-/** @typedef {{length: number, columns: Record<string, {at: number, words?: string[]}>}} Stored  as page.py packed it */
+/** @typedef {{at: number, type: string, words?: string[]}} Column  as page.py packed it */
+/** @typedef {{length: number, columns: Record<string, Column>}} Stored */
 /**
  * @typedef {{name: string, missing: string[], machine: any, rows?: Table, catalog?: Table, verdicts?: Table,
  * releases?: Table, means?: Table, samples?: Table, index: number}} Folder
@@ -15,13 +16,15 @@
 
 // ---------------------------------------------------------------------------------------------------- data
 
+const ARRAYS = /** @type {Record<string, any>} */ ({f8: Float64Array, f4: Float32Array, u4: Uint32Array});
+
 class Table {
   constructor(/** @type {Stored} */ stored, /** @type {ArrayBuffer} */ buffer, /** @type {number} */ base) {
     this.length = stored.length;
-    /** @type {Record<string, {array: Float64Array, words?: string[]}>} */
+    /** @type {Record<string, {array: any, words?: string[]}>} */
     this.columns = {};
-    for (const [name, {at, words}] of Object.entries(stored.columns))
-      this.columns[name] = {array: new Float64Array(buffer, base + at, stored.length), words};
+    for (const [name, {at, type, words}] of Object.entries(stored.columns))
+      this.columns[name] = {array: new ARRAYS[type](buffer, base + at, stored.length), words};
   }
   /** A field's word; "" where the file has none. */
   word(/** @type {string} */ name, /** @type {number} */ i) {

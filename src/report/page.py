@@ -2,8 +2,9 @@
 
     python src/report page experiments/results/nvidia-h200 --out report.html
 
-The page needs no network and no server. It holds the rows of every experiment, each context's means and the
-speedups over further bases, which the program makes (`--made`), all samples if asked (`--samples`), the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
+The page needs no network and no server. It holds the rows of every experiment, each context's means and the speedups
+over further bases, which the program makes (`--made`), all samples if asked (`--samples`), the catalogue, the verdicts
+on the documents' claims and machine.json. A damaged file is refused, as everywhere.
 """
 
 import base64
@@ -36,17 +37,24 @@ SAMPLE_LISTS = ("round", "context", "time_s")  # of each point, a number for eac
 
 
 class Blob:
-    """Columns one behind the other, each a double for each row. What a header holds of one is where it begins."""
+    """Columns one behind the other. What a header holds of one is where it begins, and its type."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
 
     def column(self, values, is_number: bool) -> dict:
-        """Numbers as the CSV has them; words by their place in a list."""
-        codes, words = (values, None) if is_number else pd.factorize(values.astype(str))
+        """Numbers as doubles, so that the page shows what the CSV holds, or as they are packed already; words by their
+        place in a list."""
+        if is_number:
+            numbers = pd.to_numeric(values, errors="coerce")
+            held = {"type": "f4" if numbers.dtype == "f4" else "f8"}
+            array = numbers.to_numpy(held["type"], na_value=np.nan)
+        else:
+            codes, words = pd.factorize(values.astype(str))
+            held, array = {"type": "u4", "words": list(words)}, codes.astype("u4")
         at = sum(map(len, self.parts))
-        self.parts.append(pd.to_numeric(pd.Series(codes), errors="coerce").to_numpy("f8", na_value=np.nan).tobytes())
-        return {"at": at} if words is None else {"at": at, "words": list(words)}
+        self.parts.append(array.tobytes() + bytes(-array.nbytes % 8))
+        return {"at": at, **held}
 
     def table(self, table, numbers) -> dict:
         """Columns that are empty throughout are left out."""
@@ -69,8 +77,9 @@ def with_speedups(rows, path: Path):
     """The rows, with their speedups over further bases: speedup_fastest, speedup_fastest_ci_low and so on."""
     points = points_of(rows)
     for base, table in tb.read_words(path).groupby("base"):
-        numbers = table.set_index(points.names)[["speedup", "ci_low", "ci_high"]].astype(float).reindex(points).to_numpy()
-        rows = rows.assign(**{f"speedup_{base}{end}": numbers[:, i] for i, end in enumerate(("", "_ci_low", "_ci_high"))})
+        of_points = table.set_index(points.names).reindex(points)
+        rows = rows.assign(**{f"speedup_{base}{end}": of_points[column].astype(float).to_numpy() for column, end in
+                              (("speedup", ""), ("ci_low", "_ci_low"), ("ci_high", "_ci_high"))})
     return rows
 
 
@@ -101,8 +110,8 @@ def read_samples(paths: list[Path], rows, missing: list[str]):
             if "yes" in record.get("voided", ""):
                 good &= np.array(record["voided"].split()) != "yes"
             parts.append(np.vstack([np.full(good.sum(), row_of[point]), lists[:, good]]))
-    table = pd.DataFrame(np.hstack(parts).T, columns=["row", *SAMPLE_LISTS])
-    return table.astype({"time_s": "f4"}).sort_values("row", kind="stable")  # f4: less to pack
+    table = pd.DataFrame(np.hstack(parts).T, columns=["row", *SAMPLE_LISTS], dtype="f4")  # which holds any row's number
+    return table.sort_values("row", kind="stable")
 
 
 # ------------------------------------------------------------------------------------------------- a folder
@@ -140,7 +149,7 @@ def read_folder(folder: Path, made: Path | None, samples: bool, blob: Blob) -> d
                 held[kind] = blob.table(table, set(table))
     if len(catalog):
         held["catalog"] = blob.table(catalog.reset_index(), ())
-    for name, columns in (("verdicts", tb.VERDICTS), ("releases", tb.Columns.of("releases"))):
+    for name, columns in (("verdicts", tb.VERDICTS), ("releases", tb.TABLES["releases"])):
         path = tb.stored(folder / f"{name}.csv")
         if path.exists():
             held[name] = blob.table(tb.read_table(path, columns)[columns.names], columns.numbers)

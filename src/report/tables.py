@@ -15,7 +15,6 @@ import json
 import re
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,40 +29,31 @@ SCHEMA = json.loads(Path(__file__).with_name("schema.json").read_text())
 SCHEMA_VERSION = str(SCHEMA["schema_version"])
 
 
-@dataclass(frozen=True)
 class Columns:
-    """What a reader wants of a file."""
+    """What a reader wants of a file: names of its columns, by what schema.json says of them."""
 
-    names: list[str]
-    numbers: list[str]
-    optional: list[str] = field(default_factory=list)  # a file may lack them: they are empty then
-    key: list[str] = field(default_factory=list)       # what tells one point from another
-    words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
-    counts: list[str] = field(default_factory=list)    # of the numbers, those that are whole
-    filled: list[str] = field(default_factory=list)    # never empty
-    positive: list[str] = field(default_factory=list)
-    not_negative: list[str] = field(default_factory=list)
-
-    @staticmethod
-    def of(table: str) -> Columns:
+    def __init__(self, table: str):
         columns = SCHEMA[table]["columns"]
 
-        def those(so) -> list[str]:
-            return [c["name"] for c in columns if so(c)]
+        def marked(*marks: str) -> list[str]:
+            return [c["name"] for c in columns if any(c.get(mark) or c["kind"] == mark for mark in marks)]
 
-        marked = {mark: those(lambda c, mark=mark: c.get(mark))
-                  for mark in ("optional", "key", "filled", "positive", "not_negative")}
-        return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
-                       words={c["name"]: c["words"] for c in columns if c.get("words")},
-                       counts=those(lambda c: c["kind"] == "count"), **marked)
+        self.names = [c["name"] for c in columns]
+        self.words = {c["name"]: c["words"] for c in columns if c.get("words")}  # what alone a column may hold
+        self.numbers = marked("count", "number")
+        self.counts = marked("count")        # of the numbers, those that are whole
+        self.optional = marked("optional")   # a file may lack them: they are empty then
+        self.key = marked("key")             # what tells one point from another
+        self.filled = marked("filled")       # never empty
+        self.positive, self.not_negative = marked("positive"), marked("not_negative")
 
 
 ROWS, SAMPLES, MODELS, CONTRASTS, VERDICTS = (
-    Columns.of(table) for table in ("rows", "samples", "models", "contrasts", "verdicts"))
+    Columns(table) for table in ("rows", "samples", "models", "contrasts", "verdicts"))
 
 # The files that have columns of their own and are no experiment's.
 TABLES = {"models": MODELS, "contrasts": CONTRASTS, "verdicts": VERDICTS,
-          **{table: Columns.of(table) for table in ("releases", "goals", "means")}}
+          **{table: Columns(table) for table in ("releases", "goals", "means")}}
 
 AGAIN = "run the experiment again"
 # What makes the files that are no experiment's.

@@ -173,76 +173,62 @@ function machineFields(/** @type {Folder} */ folder) {
     return /** @type {[string, string]} */ ([name.replace(/_(bytes|hz|bytes_per_s)$/, "").replaceAll("_", " "), said]);
   });
 }
-const recordsOf = (/** @type {Folder} */ folder, /** @type {string} */ name) =>
-  /** @type {any[]} */ (Array.isArray(folder.machine[name]) ? folder.machine[name] : []);
-const runsOf = (/** @type {Folder} */ folder) => recordsOf(folder, "runs");
+const runsOf = (/** @type {Folder} */ folder) => /** @type {any[]} */ (folder.machine.runs);
+/** What these runs recorded, each word once; of several with how many. */
+function allOf(/** @type {any[]} */ runs, /** @type {(run: any) => any} */ what) {
+  const counts = d3.rollups(runs.filter(run => what(run)), of => of.length, run => String(what(run)));
+  return counts.map(([word, k]) => (counts.length > 1 ? `${word} (${counted(k, "run")})` : word)).join(", ");
+}
+const revisionOf = (/** @type {any} */ run) => String(run.git_revision ?? "").slice(0, 7);
+const dayOf = (/** @type {any} */ run) => String(run.started_utc ?? "").slice(0, 10);
 
-/** Why times may mislead, a line each. */
-function warnings(/** @type {Folder} */ folder) {
-  const lines = [], build = folder.machine.build ?? {}, runs = runsOf(folder);
-  const runsWhere =
-    (/** @type {(run: any) => any} */ so) => [...new Set(runs.filter(so).map(run => String(run.experiment)))].join(
-      ", ");
+/** What is lacking and why times may mislead, a line each; `host`: also of those that the host's clock took. */
+function warnings(/** @type {Folder} */ folder, host = true) {
+  const lines = folder.missing.map(line => `Left out: ${line}`), build = folder.machine.build ?? {};
   const tell = (/** @type {(run: any) => any} */ so, /** @type {string} */ text) => {
-    const which = runsWhere(so);
-    if (which) lines.push(`${text}: ${which}.`);
+    const which = new Set(runsOf(folder).filter(so).map(run => run.experiment));
+    if (which.size) lines.push(`${text}: ${[...which].join(", ")}.`);
   };
   if (build.build_type && build.build_type !== "Release")
     lines.push(`The program was built as ${build.build_type}, not Release: its times are too long.`);
   if (build.git_dirty) lines.push("The program had uncommitted changes.");
   tell(run => run.memory_idle_at_start === false, "The GPU's memory was busy when these runs began");
   tell(run => run.times_memory_stayed_busy > 0, "The GPU's memory stayed busy during these runs");
-  tell(run => [run.gpu_state_at_start, run.gpu_state_at_end].some(
-         s => s?.throttle_reasons && s.throttle_reasons !== "none"),
+  tell(run => [run.gpu_state_at_start, run.gpu_state_at_end].some(s => (s?.throttle_reasons ?? "none") !== "none"),
     "The GPU throttled at the start or end of these runs");
   tell(run => run.interrupted, "These runs were interrupted");
-  const rows = folder.rows;
-  if (rows) {
-    const count = (/** @type {(i: number) => boolean} */ so) => d3.range(rows.length).filter(so).length;
-    const rejected = count(i => rows.number("n_rejected", i) > 0), sim = count(i => rows.word("device", i) === "sim");
-    if (rejected) lines.push(`At ${counted(rejected, "point")} samples were discarded because the GPU throttled.`);
-    if (sim) lines.push(`${counted(sim, "row")} of the simulated device have no times.`);
-  }
+  tell(run => host && run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples,
+    "No core was quiet during more than 10 % of the calls timed by the host");
+  const {rows} = folder, count = (/** @type {(rows: Table, i: number) => boolean} */ so) =>
+    (rows ? d3.range(rows.length).filter(i => so(rows, i)).length : 0);
+  const rejected = count((rows, i) => rows.number("n_rejected", i) > 0);
+  const simulated = count((rows, i) => rows.word("device", i) === "sim");
+  if (rejected) lines.push(`At ${counted(rejected, "point")} samples were discarded because the GPU throttled.`);
+  if (simulated) lines.push(`${counted(simulated, "row")} of the simulated device have no times.`);
   return lines;
-}
-
-/** What the host's clock timed without a quiet core: it says nothing about times of the device. */
-function busyHost(/** @type {Folder} */ folder) {
-  const busy = new Set(runsOf(
-    folder).filter(run => run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples)
-                       .map(run => String(run.experiment)));
-  return busy.size ?
-    [`No core was quiet during more than 10 % of the calls timed by the host: ${[...busy].join(", ")}.`] :
-                   [];
 }
 
 /** What may mislead of what is shown, each once. */
 function showBanners() {
   const host = state.view === "chart" && ["end_to_end", "launch_to_idle"].includes(state.choice.timing_mode);
-  const lines = d3.group(folders.flatMap(folder => [...folder.missing.map(l => `Left out: ${l}`), ...warnings(folder),
-                                           ...(host && shownFolders().includes(folder) ? busyHost(folder) : [])]
-                                                     .map(line => ({folder, line}))),
-    l => l.line);
-  $("banners").replaceChildren(
-    ...[...lines].map(([line, warned]) => make("p", {class: "banner"},
-                        folders.length > 1 ? `${warned.map(l => l.folder.name).join(", ")}: ${line}` : line)));
+  const all = folders.flatMap(folder =>
+    warnings(folder, host && shownFolders().includes(folder)).map(line => ({line, name: folder.name})));
+  const banners = d3.rollups(all, of => of.map(({name}) => name).join(", "), ({line}) => line);
+  $("banners").replaceChildren(...banners.map(([line, names]) =>
+    make("p", {class: "banner"}, folders.length > 1 ? `${names}: ${line}` : line)));
   $("banners").hidden = state.view === "conditions";  // which tells the same
 }
 
 /** The machine, and cards, revisions and rules as the runs recorded them: words by name. */
 function recorded(/** @type {Folder} */ folder) {
   const runs = runsOf(folder);
-  const all = (/** @type {(run: any) => any} */ what) => {
-    const counts = d3.rollups(runs.filter(run => what(run)), of => of.length, run => String(what(run)));
-    return counts.map(([word, k]) => (counts.length > 1 ? `${word} (${counted(k, "run")})` : word)).join(", ");
-  };
   const rules = [...new Set(runs.flatMap(run => Object.keys(run.rules ?? {})))];
   return new Map(/** @type {[string, string][]} */ ([
     ...machineFields(folder),
-    ["cards", all(run => run.machine_id)],
-    ["revisions", all(run => String(run.git_revision ?? "").slice(0, 7))],
-    ["days", all(run => String(run.started_utc ?? "").slice(0, 10))],
-    ...rules.map(name => [name.replaceAll("_", " "), all(run => String(run.rules?.[name] ?? ""))]),
+    ["cards", allOf(runs, run => run.machine_id)],
+    ["revisions", allOf(runs, revisionOf)],
+    ["days", allOf(runs, dayOf)],
+    ...rules.map(name => [name.replaceAll("_", " "), allOf(runs, run => String(run.rules?.[name] ?? ""))]),
   ]));
 }
 
@@ -259,22 +245,17 @@ function showConditions() {
       several ? d3.sort(rows, ([, ...words]) => new Set(words).size === 1) : rows, "words")));
   for (const folder of folders) {
     place.append(make("h2", {}, folder.name));
-    const missing = folder.missing.map(line => `Left out: ${line}`);
-    const lines = [...missing, ...warnings(folder), ...busyHost(folder)];
-    place.append(...lines.map(line => make("p", {class: "banner"}, line)));
-    const runs = [...runsOf(folder), ...recordsOf(folder, "tools")];
+    place.append(...warnings(folder).map(line => make("p", {class: "banner"}, line)));
+    const {tools} = folder.machine, runs = [...runsOf(folder), ...(Array.isArray(tools) ? tools : [])];
+    const known = (/** @type {any} */ value, /** @type {(value: number) => string} */ tell) =>
+      (typeof value === "number" ? tell(value) : "");
     if (runs.length)
       place.append(make("details", {}, make("summary", {}, counted(runs.length, "run")),
         scrolled(tableOf(`Runs of ${folder.name}`,
           ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
-          runs.map(run => [String(run.experiment ?? run.tool ?? ""), String(run.started_utc ?? ""),
-                     String(run.git_revision ?? "").slice(0, 7), String(run.machine_id ?? ""),
-                     isFinite(run.timing?.device?.launch_floor_s ?? NaN) ?
-                       microInterval(run.timing.device.launch_floor_s) :
-                       "",
-                     isFinite(run.gpu_state_at_end?.temperature_c ?? NaN) ?
-                       `${run.gpu_state_at_end.temperature_c} °C` :
-                       "",
+          runs.map(run => [String(run.experiment ?? run.tool ?? ""), String(run.started_utc ?? ""), revisionOf(run),
+                     String(run.machine_id ?? ""), known(run.timing?.device?.launch_floor_s, s => microInterval(s)),
+                     known(run.gpu_state_at_end?.temperature_c, celsius => `${celsius} °C`),
                      (Array.isArray(run.arguments) ? run.arguments : []).join(" ")])))));
     const refused = refusals(folder.rows).map(rows => {
       const all = (/** @type {string} */ name) => [...new Set(rows.map(i => folder.rows?.word(name, i) ?? ""))];

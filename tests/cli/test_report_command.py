@@ -46,7 +46,8 @@ def test_the_page_holds_each_contexts_mean(reductio, tmp_path):
     folder, = header["folders"]
 
     def column(table, name):
-        return np.frombuffer(data, "f8", folder[table]["length"], folder[table]["columns"][name]["at"])
+        at = folder[table]["columns"][name]
+        return np.frombuffer(data, at["type"], folder[table]["length"], at["at"])
 
     row, times = column("means", "row"), column("means", "time_s")
     assert header["samples"] == "means" and "samples" not in folder
