@@ -34,7 +34,8 @@ const WORDS = /** @type {Record<string, string>} */ ({
 });
 /** A column's name, and a word that it holds. */
 const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name.replaceAll("_", " ");
-const labelOf = (/** @type {string} */ word) => own(WORDS, word) ?? word.replaceAll("_", " ");
+const labelOf = (/** @type {string} */ word) =>
+  own(WORDS, word) ?? (/^[a-z_]+$/.test(word) ? word.replaceAll("_", " ") : word);
 const grouped = (/** @type {number} */ v, digits = 0) =>
   v.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
 /** Microseconds, three digits: 8.40, 10.0, 255, 1,225. */

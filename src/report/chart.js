@@ -154,7 +154,7 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
       marginLeft: Math.min(width / 2, 20 + widthOf(names)),
       marginBottom: 44,
       marginTop: 10,
-      x: {label: axis, ...centred, type: log ? "log" : "linear", grid: true, tickFormat: plain},
+      x: {label: axis, ...centred, type: log ? "log" : "linear", grid: true, tickFormat: plain, inset: 8},
       y: {domain: names, label: null},
       marks: [
         ...(speedups ? [Plot.ruleX([1], {stroke: colors.text})] : []),
@@ -254,7 +254,7 @@ function fullL2(/** @type {number[]} */ span, /** @type {number} */ top) {
         dy: 7 + 14 * i,
         textAnchor: left ? "end" : "start",
         fill: colors.faint,
-        stroke: colors.paper,
+        stroke: gpus.length > 1 ? colors.paper : undefined,  // of one GPU the ground may be shaded
         strokeWidth: 4
       })
     ];

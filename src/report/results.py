@@ -63,9 +63,9 @@ def setting(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.to_numeric(rows["settings"].map(lambda settings: parse_settings(settings).get(name)), errors="coerce")
 
 
-def fastest(rows: pd.DataFrame, time: str = "time_median_s") -> pd.Series:
+def fastest(rows: pd.DataFrame) -> pd.Series:
     """The row of the shortest time."""
-    return rows.loc[rows[time].idxmin()]
+    return rows.loc[rows["time_median_s"].idxmin()]
 
 
 # -------------------------------------------------------------------------------------------------- points

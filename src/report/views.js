@@ -169,7 +169,7 @@ function machineFields(/** @type {Folder} */ folder) {
     for (const [name, value] of Object.entries(held ?? {})) fields.push([`${part} ${name}`, value]);
   return fields.map(([name, value]) => {
     const unit = typeof value === "number" ? UNITS.find(([ending]) => ending.test(name)) : undefined;
-    const said = unit ? `${plain(value / unit[1])} ${unit[2]}` : String(value ?? "");
+    const said = unit ? `${plain(Number((value / unit[1]).toPrecision(4)))} ${unit[2]}` : String(value ?? "");
     return /** @type {[string, string]} */ ([name.replace(/_(bytes|hz|bytes_per_s)$/, "").replaceAll("_", " "), said]);
   });
 }
