@@ -18,36 +18,26 @@ const ink = () =>
   (darkness.matches ? {text: "#e8e8e6", faint: "#a9a9a5", paper: "#16181b", shade: "#2b2f35", edge: "#6f757d"} :
                       {text: "#1a1a1a", faint: "#555555", paper: "#ffffff", shade: "#EFEFEF", edge: "#A8A8A8"});
 
-/** A variant keeps its look while it is shown, and libraries have looks of their own: @type {Map<string, number>} */
+/** A variant keeps its look while it is shown: @type {Map<string, number>} */
 const slots = new Map();
 
 function assignSlots() {
-  const chosen = chosenKeys(), kinds = new Map(series.map(s => [s.key, s.kind === "library"]));
+  const chosen = chosenKeys();
   for (const key of slots.keys())
     if (!chosen.includes(key)) slots.delete(key);
-  for (const key of chosen.filter(key => !slots.has(key))) {
-    const taken = [...slots].filter(([other]) => kinds.get(other) === kinds.get(key)).map(([, slot]) => slot);
-    slots.set(key, d3.range(taken.length + 1).find(slot => !taken.includes(slot)) ?? 0);
-  }
+  for (const key of chosen.filter(key => !slots.has(key)))
+    slots.set(key, d3.range(chosen.length).find(slot => ![...slots.values()].includes(slot)) ?? 0);
 }
 
 /** @returns {Look} */
 function lookOf(/** @type {Series} */ s) {
-  const slot = slots.get(s.key) ?? 0, several = shownFolders().length > 1 && !baseFolder();
-  const dash = (/** @type {number} */ k) => DASHES[(several ? s.folder.index : k) % DASHES.length];
-  if (s.kind === "library")
-    return {
-      color: own(LIBRARIES[theme()], s.group) ?? ink().faint,
-      symbol: SYMBOLS[(slot + 5) % SYMBOLS.length],
-      dash: dash(slot),
-      hollow: true
-    };
-  const k = slot % 9;
+  const slot = slots.get(s.key) ?? 0, k = slot % 9, library = s.kind === "library";
+  const several = shownFolders().length > 1 && !baseFolder();
   return {
-    color: LINES[theme()][k],
+    color: library ? own(LIBRARIES[theme()], s.group) ?? ink().faint : LINES[theme()][k],
     symbol: SYMBOLS[k],
-    dash: dash(Math.floor(slot / 18)),
-    hollow: Math.floor(slot / 9) % 2 === 1
+    dash: DASHES[(several ? s.folder.index : Math.floor(slot / 18)) % DASHES.length],
+    hollow: library || Math.floor(slot / 9) % 2 === 1
   };
 }
 

@@ -90,7 +90,7 @@ function pairs(/** @type {Folder} */ folder, /** @type {number} */ base, /** @ty
 
 /** Words of the address, "" where it has none: of the chart, the claims and the releases. */
 const SIMPLE = ["view", "value", "base", "scale", "size", "point", "document", "verdict", "differ", "release-pair",
-  "release-call", "release-type", "release-mode", "release-cache", "release-n"];
+  "release-call", "release-element_type", "release-timing_mode", "release-cache_state", "release-n"];
 /**
  * These words, and `asked`: what the reader chose of columns; `choice`: the same where there are such rows, else the
  * usual; `series`: the chosen variants, null for the first view's; `only`: the chosen folders, null for all.
@@ -112,9 +112,9 @@ const USUAL = /** @type {Record<string, string[]>} */ ({
   caller: [""],
   "release-pair": ["newest"],
   "release-call": ["cub/sum determinism=run_to_run", "cub/sum"],
-  "release-type": ["f32"],
-  "release-mode": ["graph"],
-  "release-cache": ["warm"],
+  "release-element_type": ["f32"],
+  "release-timing_mode": ["graph"],
+  "release-cache_state": ["warm"],
 });
 
 /** The address tells the view. Another of the views is a step that the Back button takes back. */

@@ -13,20 +13,15 @@ const PAIRS = /** @type {Record<string, string>} */ ({
 /** Speedups between releases of a library, a line for each n. */
 function showReleases() {
   const folder = /** @type {Folder} */ (folders.find(f => f.releases)), table = /** @type {Table} */ (folder.releases);
-  const columns = /** @type {Record<string, [string, (i: number) => string]>} */ ({
-    "release-pair": ["pair", i => table.word("pair", i)],
-    "release-call": ["call", i => callOf(table.word("variant", i))],
-    "release-type": ["element type", i => table.word("element_type", i)],
-    "release-mode": ["timing mode", i => table.word("timing_mode", i)],
-    "release-cache": ["cache state", i => table.word("cache_state", i)]
-  });
+  const names = ["pair", "call", "element_type", "timing_mode", "cache_state"].map(name => `release-${name}`);
+  const wordAt = (/** @type {number} */ i, /** @type {string} */ name) =>
+    (name === "release-call" ? callOf(table.word("variant", i)) : table.word(name.replace("release-", ""), i));
   const offered = new Map(), v = (/** @type {string} */ name) => (/** @type {number} */ i) => table.number(name, i);
-  const of = narrowed(d3.range(table.length), Object.keys(columns), (i, name) => columns[name][1](i), state, state,
-    offered);
+  const of = narrowed(d3.range(table.length), names, wordAt, state, state, offered);
   const every = d3.sort(new Set(of.map(v("n"))));
   if (!every.map(String).includes(state["release-n"])) state["release-n"] = "";
-  const filters = Object.entries(columns).map(([name, [label]]) =>
-    choose(name, label, offered.get(name).map(w => [w, own(PAIRS, w) ?? labelOf(w)])));
+  const filters = names.map(name => choose(name, nameOfColumn(name.replace("release-", "")),
+    offered.get(name).map(w => [w, own(PAIRS, w) ?? labelOf(w)])));
   filters.push(choose("release-n", "n", [["", "all"], ...sizesToChoose(every)]));
   const rows = of.filter(i => !state["release-n"] || String(table.number("n", i)) === state["release-n"]);
 

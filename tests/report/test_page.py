@@ -448,11 +448,11 @@ def test_two_folders_side_by_side_and_as_a_ratio(page, tmp_path):
     page.js("document.getElementById('view-releases').click()")
     page.choose("release-pair", "adjacent")
     page.choose("release-call", "thrust/reduce")
-    page.choose("release-type", "f64")
+    page.choose("release-element_type", "f64")
     page.choose("release-n", str(2**20))
     rows_shown = table[(table["pair"] == "adjacent") & table["variant"].str.fullmatch(r"thrust@[\d.]+/reduce") &
                        (table["element_type"] == "f64") & (table["n"] == 2**20)]
-    rows_shown = rows_shown[rows_shown["cache_state"] == page.js("return document.querySelector('select[name=release-cache]').value")]
+    rows_shown = rows_shown[rows_shown["cache_state"] == page.js("return document.querySelector('select[name=release-cache_state]').value")]
     cells = page.js(CELLS, "#releases-view")
     assert [line[1] for line in cells] == rows_shown["variant"].tolist()
     assert [numbers(line[3])[0] for line in cells] == pytest.approx(rows_shown["speedup"].tolist(), abs=6e-4)
