@@ -11,23 +11,16 @@ const {Plot, d3, DecompressionStream} = /** @type {any} */ (window);
 const own = (/** @type {any} */ it, /** @type {string} */ name) => (Object.hasOwn(it, name) ? it[name] : undefined);
 const NAMES = /** @type {Record<string, string>} */ ({
   device: "runs on",
-  element_type: "element type",
-  timing_mode: "timing mode",
-  cache_state: "cache state",
   offset_elements: "offset",
   dataset: "data",
   caller: "called",
 });
 const WORDS = /** @type {Record<string, string>} */ ({
-  sum_of_squares: "sum of squares",
   moments: "sum and sum of squares",
-  wide_sum: "wide sum",
   row_sums: "sums of rows",
   column_sums: "sums of columns",
   segment_sums: "sums of segments",
   device: "device time",
-  end_to_end: "end to end",
-  launch_to_idle: "launch to idle",
   graph: "graph replay",
   replay: "one-call graph",
   cold_dirty: "L2 cold and dirty",
@@ -40,8 +33,9 @@ const WORDS = /** @type {Record<string, string>} */ ({
   "": "in a loop",
 });
 /** A column's name, and a word that it holds. */
-const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name;
-const labelOf = (/** @type {string} */ word) => own(WORDS, word) ?? word;
+const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name.replaceAll("_", " ");
+const labelOf = (/** @type {string} */ word) =>
+  own(WORDS, word) ?? (/^[a-z_]+$/.test(word) ? word.replaceAll("_", " ") : word);
 const grouped = (/** @type {number} */ v, digits = 0) =>
   v.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
 /** Microseconds, three digits: 8.40, 10.0, 255, 1,225. */
@@ -63,39 +57,86 @@ function size(/** @type {number} */ n) {
 const counted = (/** @type {number} */ k, /** @type {string} */ what) => `${grouped(k)} ${what}${k === 1 ? "" : "s"}`;
 
 const tellTime = (/** @type {Point} */ p) => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6);
-/** What the chart can show of a row. */
-const VALUES = /** @type {Record<string, {label: string, unit: string, log: boolean, tell: (p: Point) => string}>} */ ({
-  speedup:
-    {label: "speedup", unit: "speedup over the base, t(base) / t", log: false, tell: p => interval(p.y, p.low, p.high)},
+/**
+ * What the chart can show of a row: `of` its value and interval, from columns that must be above 0 (`needs`).
+ * `less`: the smallest is the best.
+ *
+ * @type {Record<string, {label: string, unit?: string, log?: boolean, less?: boolean, needs: string[],
+ *   of: (v: (column: string) => number) => number[], tell: (p: Point) => string}>}
+ */
+const VALUES = {
+  speedup: {
+    label: "speedup",
+    needs: ["time_median_s"],
+    of: v => [v("speedup"), v("speedup_ci_low"), v("speedup_ci_high")],
+    tell: p => interval(p.y, p.low, p.high)
+  },
   rate: {
     label: "throughput",
-    unit: "throughput (GB/s)",
+    unit: "GB/s",
     log: true,
+    needs: ["bytes", "time_median_s"],
+    of: v => ["median", "ci_high", "ci_low"].map(end => v("bytes") / 1e9 / v(`time_${end}_s`)),
     tell: p => `${interval(p.y, p.low, p.high, p.y >= 100 ? 0 : 2)} GB/s`
   },
-  time: {label: "time", unit: "time (us)", log: true, tell: tellTime},
-  part: {label: "device part of the time", unit: "device part (us)", log: true, tell: tellTime},
+  time: {
+    label: "time",
+    unit: "us",
+    log: true,
+    less: true,
+    needs: ["time_median_s"],
+    of: v => ["median", "ci_low", "ci_high"].map(end => v(`time_${end}_s`) * 1e6),
+    tell: tellTime
+  },
+  part: {
+    label: "device part of the time",
+    unit: "us",
+    log: true,
+    less: true,
+    needs: ["device_part_median_s"],
+    of: v => ["median", "ci_low", "ci_high"].map(end => v(`device_part_${end}_s`) * 1e6),
+    tell: tellTime
+  },
   share: {
     label: "share of the read ceiling",
-    unit: "share of the read ceiling (%)",
-    log: false,
+    unit: "%",
+    needs: ["share_of_read_ceiling"],
+    of: v => [v("share_of_read_ceiling") * 100],
     tell: p => `${grouped(p.y, 1)} %`
   },
-  error:
-    {label: "error", unit: "error / sum of magnitudes", log: true, tell: p => (p.y ? p.y.toExponential(2) : "exact")},
-  cycles: {label: "cycles", unit: "cycles", log: true, tell: p => grouped(p.y)},
-});
+  error: {
+    label: "error",
+    unit: "share of the sum of magnitudes",
+    log: true,
+    less: true,
+    needs: ["abs_error", "sum_of_magnitudes"],
+    of: v => [v("abs_error") / v("sum_of_magnitudes")],
+    tell: p => (p.y ? p.y.toExponential(2) : "exact")
+  },
+  cycles: {
+    label: "cycles",
+    log: true,
+    less: true,
+    needs: ["cycles_median"],
+    of: v => [v("cycles_median")],
+    tell: p => grouped(p.y)
+  },
+};
 
 // ---------------------------------------------------------------------------------------------------- elements
 
 const $ = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
+const SHAPES = ["svg", "path", "circle", "rect", "text"];
 /**
- * An element; strings among the children become text. `on...` is a listener, null is left out.
+ * An element, of a picture if it is a shape; strings among the children become text. `on...` is a listener, null is
+ * left out.
+ *
  * @param {string} tag @param {Record<string, any>} [attributes] @param {...any} children @returns {any}
  */
 function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+  const kind = SHAPES.includes(tag) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
+  const element = document.createElementNS(kind, tag);
   for (const [name, value] of Object.entries(attributes))
     if (name.startsWith("on"))
       element.addEventListener(name.slice(2), value);
@@ -106,35 +147,44 @@ function make(tag, attributes = {}, ...children) {
 }
 
 const NUMBER = /^[\d.,^]+( \[.*\])?( us| GB\/s| %)?$/;
-/** A table; where there is little room its rows are cards, each field under its column's name. */
-const tableOf = (/** @type {string} */ caption, /** @type {any[]} */ head, /** @type {any[][]} */ rows,
-  cards = false) => make("table", {class: cards ? "cards" : null}, make("caption", {}, caption),
-  make("thead", {}, make("tr", {}, ...head.map(c => make("th", {scope: "col"}, c)))),
-  make("tbody", {},
-    ...rows.map(row => make("tr", {},
-                  ...row.map((c, i) =>
-                               make("td", {
-                                 class: typeof c === "string" && NUMBER.test(c) ? "number" : null,
-                                 "data-label": typeof head[i] === "string" ? head[i] : head[i].textContent
-                               },
-                                 c))))));
+/**
+ * A table of numbers and words, or of words alone, or of cards: where there is little room, its rows are cards, each
+ * field under its column's name.
+ */
+function tableOf(/** @type {string} */ caption, /** @type {any[]} */ head, /** @type {any[][]} */ rows, kind = "") {
+  const cell = (/** @type {any} */ content, /** @type {number} */ i) => make("td", {
+    class: !kind && typeof content === "string" && NUMBER.test(content) ? "number" : null,
+    "data-label": kind === "cards" ? head[i] : null
+  }, content);
+  return make("table", {class: kind || null}, make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...head.map(content => make("th", {scope: "col"}, content)))),
+    make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map(cell)))));
+}
+const scrolled = (/** @type {any} */ table) => make("div", {class: "scroll"}, table);
 const definitions = (/** @type {any[][]} */ pairs) =>
   make("dl", {}, ...pairs.filter(([, v]) => v || v === 0).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
 
-const button = (/** @type {string?} */ id, /** @type {any} */ content, /** @type {(event: any) => void} */ onclick,
+/** Changes what is chosen and shows it; the focus stays on the control, which may be drawn anew. */
+function after(/** @type {() => void} */ change) {
+  const id = document.activeElement?.id;
+  change();
+  show();
+  if (id) document.getElementById(id)?.focus();
+}
+const button = (/** @type {string} */ id, /** @type {any} */ content, /** @type {(event: any) => void} */ onclick,
   /** @type {Record<string, any>} */ more = {}) => make("button", {type: "button", id, onclick, ...more}, content);
-/** What can be chosen: each of these sizes. */
-const sizesToChoose = (/** @type {number[]} */ sizes) =>
-  sizes.map(n => /** @type {[string, string]} */ ([String(n), size(n)]));
-const scrolled = (/** @type {any} */ table) => make("div", {class: "scroll"}, table);
 
-function choose(/** @type {string} */ name, /** @type {string} */ label, /** @type {[string, string][]} */ options,
-  /** @type {string} */ chosen, /** @type {(word: string) => void} */ change, wide = false) {
-  const select = make("select", {name, id: `choice-${name}`, onchange: e => change(e.target.value)},
-    ...options.map(([word, text]) => make("option", {value: word}, text)));
+/** A choice of words, each with its label; `state` has it, unless `chosen` and `change` say another place. */
+function choose(/** @type {string} */ name, /** @type {string} */ label, /** @type {Iterable<string[]>} */ options,
+  wide = false, /** @type {string} */ chosen = state[name],
+  /** @type {(word: string) => void} */ change = word => state[name] = word) {
+  const select = make("select", {name, id: `choice-${name}`, onchange: e => after(() => change(e.target.value))},
+    ...[...options].map(([word, text]) => make("option", {value: word}, text)));
   select.value = chosen;
   return make("label", {class: wide ? "wide" : null}, label, select);
 }
+/** What can be chosen: each of these sizes. */
+const sizesToChoose = (/** @type {number[]} */ sizes) => sizes.map(n => [String(n), size(n)]);
 
 /** The kernel's source: a link where the page lies in reductio's folder. */
 function sourceOf(/** @type {string} */ variant) {

@@ -1,48 +1,40 @@
 // What the page holds, and what is chosen of it. The choice is in the URL's fragment, so that a link shows the same
 // view. Nothing is computed of samples: the program wrote what is shown.
 
-/** @typedef {{at: number, type: string, length: number, words?: string[]}} Stored  a column, as page.py packed it */
-/** @typedef {{length: number, columns: Record<string, Stored>}} StoredTable */
+/** @typedef {{at: number, type: string, words?: string[]}} Column  as page.py packed it */
+/** @typedef {{length: number, columns: Record<string, Column>}} Stored */
 /**
- * @typedef {{name: string, missing: string[], machine: any, rows: Table?, catalog: Table?, verdicts: Table?, releases:
- * Table?, means: any, samples: any, speedups: Record<string, any[]>, index: number}} Folder
+ * @typedef {{name: string, missing: string[], machine: any, rows?: Table, catalog?: Table, verdicts?: Table,
+ * releases?: Table, means?: Table, samples?: Table, index: number}} Folder
  */
 /** @typedef {{row: number, n: number, y: number, low: number, high: number, folder: Folder, series: Series}} Point */
 /**
  * @typedef {{key: string, label: string, variant: string, settings: string, group: string, kind: string, rows:
  * number[], folder: Folder}} Series  one variant with one choice of settings, in one folder
  */
-/** @typedef {{color: string, symbol: string, dash: string, hollow: boolean}} Look */
+/** @typedef {{color: string, symbol: any, dash: string, hollow: boolean}} Look */
 
 // ---------------------------------------------------------------------------------------------------- data
 
+const ARRAYS = /** @type {Record<string, any>} */ ({f8: Float64Array, f4: Float32Array, u4: Uint32Array});
+
 class Table {
-  constructor(/** @type {StoredTable} */ stored, /** @type {ArrayBuffer} */ buffer, /** @type {number} */ base) {
+  constructor(/** @type {Stored} */ stored, /** @type {ArrayBuffer} */ buffer, /** @type {number} */ base) {
     this.length = stored.length;
     /** @type {Record<string, {array: any, words?: string[]}>} */
     this.columns = {};
-    for (const [name, column] of Object.entries(stored.columns))
-      this.columns[name] = {array: arrayOf(column, buffer, base), words: column.words};
+    for (const [name, {at, type, words}] of Object.entries(stored.columns))
+      this.columns[name] = {array: new ARRAYS[type](buffer, base + at, stored.length), words};
   }
   /** A field's word; "" where the file has none. */
   word(/** @type {string} */ name, /** @type {number} */ i) {
-    const column = this.columns[name];
-    return !column           ? "" :
-      column.words           ? column.words[column.array[i]] :
-      isNaN(column.array[i]) ? "" :
-                               String(column.array[i]);
+    const column = this.columns[name], value = column ? column.array[i] : NaN;
+    return isNaN(value) ? "" : column.words?.[value] ?? String(value);
   }
   number(/** @type {string} */ name, /** @type {number} */ i) {
     const column = this.columns[name];
     return column && !column.words ? column.array[i] : NaN;
   }
-}
-
-function arrayOf(
-  /** @type {Stored} */ {at, type, length}, /** @type {ArrayBuffer} */ buffer, /** @type {number} */ base) {
-  const typed =
-    /** @type {any} */ ({f8: Float64Array, f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array});
-  return new typed[type](buffer, base + at, length);
 }
 
 /** @type {any} */ let header;
@@ -54,22 +46,10 @@ async function load() {
   const buffer = await new Response(stream).arrayBuffer();
   const length = Number(new DataView(buffer).getBigUint64(0, true)), base = 8 + length;
   header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-  folders = header.folders.map((folder, index) => {
-    const open = (/** @type {StoredTable?} */ table) => table && new Table(table, buffer, base);
-    const arrays = (/** @type {any} */ held) =>
-      held && Object.fromEntries(Object.entries(held).map(([name, stored]) => [name, arrayOf(stored, buffer, base)]));
-    return {
-      ...folder,
-      index,
-      rows: open(folder.rows),
-      catalog: open(folder.catalog),
-      verdicts: open(folder.verdicts),
-      releases: open(folder.releases),
-      means: arrays(folder.means),
-      samples: arrays(folder.samples),
-      speedups: Object.fromEntries(Object.entries(folder.speedups ?? {})
-                                     .map(([name, stored]) => [name, stored.map((/** @type {Stored} */ s) => arrayOf(s, buffer, base))]))
-    };
+  folders = header.folders.map((/** @type {any} */ folder, /** @type {number} */ index) => {
+    const tables = ["rows", "catalog", "verdicts", "releases", "means", "samples"].filter(name => folder[name]);
+    const open = tables.map(name => [name, new Table(folder[name], buffer, base)]);
+    return {...folder, index, ...Object.fromEntries(open)};
   });
   $("data").remove();
 }
@@ -86,48 +66,40 @@ function catalogue(/** @type {Folder} */ folder, /** @type {string} */ variant) 
 
 /** Of a row the samples, or the contexts' means, which the program made: what the page holds. */
 function samplesOf(/** @type {Folder} */ folder, /** @type {number} */ row, means = !folder.samples) {
-  const s = means ? folder.means : folder.samples, samples = [];
-  if (s)
-    for (let i = d3.bisectLeft(s.row, row); s.row[i] === row; ++i)
-      samples.push({context: s.context[i], round: s.round[i], time: s.time[i]});
+  const table = means ? folder.means : folder.samples, samples = /** @type {any[]} */ ([]);
+  if (table)
+    for (let i = d3.bisectLeft(table.columns.row.array, row); table.number("row", i) === row; ++i)
+      samples.push({
+        context: table.number("context", i),
+        round: table.number("round", i),
+        us: table.number("time_s", i) * 1e6
+      });
   return samples;
 }
 
 /** base / mine of each context that has a mean of both. */
 function pairs(/** @type {Folder} */ folder, /** @type {number} */ base, /** @type {number} */ mine) {
-  const b = new Map(samplesOf(folder, base, true).map(s => [s.context, s.time]));
+  const b = new Map(samplesOf(folder, base, true).map(s => [s.context, s.us]));
   return samplesOf(folder, mine, true).filter(s => b.has(s.context)).map(s => ({
     context: s.context,
-    ratio: b.get(s.context) / s.time
+    ratio: b.get(s.context) / s.us
   }));
 }
 
 // ---------------------------------------------------------------------------------------------------- state
 
+/** Words of the address, "" where it has none: of the chart, the claims and the releases. */
+const SIMPLE = ["view", "value", "base", "scale", "size", "point", "document", "verdict", "differ", "release-pair",
+  "release-call", "release-element_type", "release-timing_mode", "release-cache_state", "release-n"];
 /**
- * `asked`: what the reader chose of columns; `choice`: the same where there are such rows, else the usual.
- * `series`: the chosen variants; null: the first view's. `only`: the chosen folders; null: all.
+ * These words, and `asked`: what the reader chose of columns; `choice`: the same where there are such rows, else the
+ * usual; `series`: the chosen variants, null for the first view's; `only`: the chosen folders, null for all.
  *
- * @type {{view: string, value: string, base: string, compare: string, point: string, scale: string, size: string,
- *   asked: Record<string, string>, choice: Record<string, string>, series: string[]?, only: string[]?,
- *   releases: Record<string, string>, claims: Record<string, string>}}
+ * @type {Record<string, any>}
  */
-const state = {
-  view: "chart",
-  value: "",
-  base: "",
-  compare: "",
-  asked: {},
-  choice: {},
-  series: null,
-  only: null,
-  point: "",
-  scale: "",
-  size: "",
-  releases: {pair: "newest", call: "", type: "", mode: "", cache: "", n: ""},
-  claims: {document: "", verdict: "", differ: "", search: ""}
-};
-const PREFERRED = /** @type {Record<string, string[]>} */ ({
+const state = {};
+/** Where several words can be chosen, the first of these that there is. */
+const USUAL = /** @type {Record<string, string[]>} */ ({
   experiment: ["comparison", "cpu"],
   device: ["cuda", "cpu"],
   operation: ["sum"],
@@ -138,21 +110,18 @@ const PREFERRED = /** @type {Record<string, string[]>} */ ({
   dataset: ["random"],
   seed: ["1"],
   caller: [""],
+  "release-pair": ["newest"],
+  "release-call": ["cub/sum determinism=run_to_run", "cub/sum"],
+  "release-element_type": ["f32"],
+  "release-timing_mode": ["graph"],
+  "release-cache_state": ["warm"],
 });
-
-const SIMPLE = ["view", "value", "base", "compare", "scale", "size", "point"];
 
 /** The address tells the view. Another of the views is a step that the Back button takes back. */
 function writeFragment() {
-  const said = new URLSearchParams();
-  for (const name of SIMPLE)
-    if (/** @type {any} */ (state)[name]) said.set(name, /** @type {any} */ (state)[name]);
+  const said = new URLSearchParams(SIMPLE.filter(name => state[name]).map(name => [name, state[name]]));
   for (const [name, word] of Object.entries(state.choice))
     if (options.get(name)?.length !== 1) said.set(name, word);
-  for (const part of /** @type {("claims" | "releases")[]} */ (["claims", "releases"]))
-    if (state.view === part)
-      for (const [name, word] of Object.entries(state[part]))
-        if (word) said.set(`${part}_${name}`, word);
   for (const key of state.series ?? []) said.append("s", key);
   if (state.series?.length === 0) said.set("s", "");
   for (const name of state.only ?? []) said.append("folder", name);
@@ -162,13 +131,9 @@ function writeFragment() {
 
 function readFragment() {
   const said = new URLSearchParams(location.hash.slice(1));
-  for (const name of SIMPLE) /** @type {any} */
-    (state)[name] = said.get(name) ?? "";
-  state.asked = {};
-  for (const name of ["experiment", ...header.keys])
-    if (said.has(name)) state.asked[name] = said.get(name) ?? "";
-  for (const part of /** @type {("claims" | "releases")[]} */ (["claims", "releases"]))
-    for (const name of Object.keys(state[part])) state[part][name] = said.get(`${part}_${name}`) ?? "";
+  for (const name of SIMPLE) state[name] = said.get(name) ?? "";
+  state.asked = Object.fromEntries(["experiment", ...header.keys].map(name => [name, said.get(name)]));
+  state.choice = {};
   state.series = said.has("s") ? said.getAll("s").filter(key => key) : null;
   const only = said.getAll("folder").filter(name => folders.some(f => f.rows && f.name === name));
   state.only = only.length ? only : null;
@@ -184,31 +149,23 @@ let options = new Map();
 
 const shownFolders = () => folders.filter(f => f.rows && (!state.only || state.only.includes(f.name)));
 
-/** Rows of the chosen experiment, operation and so on: each choice limits those after it. */
-function selectRows() {
-  let rows = shownFolders().map(folder => ({folder, indices: d3.range(folder.rows?.length)}));
-  options = new Map();
-  for (const name of ["experiment", ...header.keys]) {
-    const counts = new Map();
-    for (const {folder, indices} of rows) {
-      const column = folder.rows?.columns[name];
-      if (!column)
-        counts.set("", (counts.get("") ?? 0) + indices.length);
-      else
-        for (const i of indices) {
-          const word = column.words ? column.words[column.array[i]] : String(column.array[i]);
-          counts.set(word, (counts.get(word) ?? 0) + 1);
-        }
-    }
-    const words = [...counts.keys()].sort(d3.ascending), asked = state.asked[name];
-    const most = d3.greatest(words, w => counts.get(w)) ?? "";
-    // The usual word, unless nearly all rows have another.
-    const usual = (PREFERRED[name] ?? []).find(w => counts.get(w) > counts.get(most) / 6);
-    const chosen = words.includes(asked) ? asked : usual ?? most;
-    options.set(name, words);
-    state.choice[name] = chosen;
-    rows = rows.map(
-      ({folder, indices}) => ({folder, indices: indices.filter(i => folder.rows?.word(name, i) === chosen)}));
+/**
+ * Of rows those that have the words chosen of these columns. Each choice limits those after it: `offered` has what it
+ * was made from, `chosen` gets what it is: what is asked for, or the usual word unless nearly all rows have another.
+ *
+ * @template Row
+ * @param {Row[]} rows @param {string[]} names @param {(row: Row, name: string) => string} wordOf
+ * @param {Record<string, any>} asked @param {Record<string, any>} chosen @param {Map<string, string[]>} offered
+ */
+function narrowed(rows, names, wordOf, asked, chosen, offered) {
+  for (const name of names) {
+    const alike = /** @type {Map<string, Row[]>} */ (d3.group(rows, row => wordOf(row, name)));
+    const count = (/** @type {string} */ word) => alike.get(word)?.length ?? 0;
+    const words = [...alike.keys()].sort(d3.ascending), most = d3.greatest(words, count) ?? "";
+    const usual = (USUAL[name] ?? []).find(word => count(word) > count(most) / 6);
+    chosen[name] = alike.has(asked[name]) ? asked[name] : usual ?? most;
+    offered.set(name, words);
+    rows = alike.get(chosen[name]) ?? [];
   }
   return rows;
 }
@@ -216,31 +173,31 @@ function selectRows() {
 /** The chosen rows by variant and settings; those without a time are counted in `refused`. */
 function selectSeries() {
   refused = 0;
+  options = new Map();
+  const all = shownFolders().flatMap(folder => d3.range(folder.rows?.length).map(row => ({folder, row})));
+  const word = (/** @type {{folder: Folder, row: number}} */ {folder, row}, /** @type {string} */ name) =>
+    folder.rows?.word(name, row) ?? "";
+  const rows = narrowed(all, ["experiment", ...header.keys], word, state.asked, state.choice, options);
   /** @type {Map<string, Series>} */ const byId = new Map();
-  for (const {folder, indices} of selectRows()) {
-    const table = /** @type {Table} */ (folder.rows);
-    for (const row of indices) {
-      if (table.word("status", row) !== "ok") {
-        ++refused;
-        continue;
-      }
-      const variant = table.word("variant", row), settings = table.word("settings", row),
-            words = table.word("words", row);
-      const key = variant + (settings && `:${settings}`), id = `${folder.index} ${key}`;
-      let entry = byId.get(id);
-      if (!entry)
-        byId.set(id, entry = {
-          key,
-          variant,
-          settings,
-          label: variant + (words && ` [${words}]`),
-          rows: [],
-          folder,
-          group: variant.split("/")[0].split("@")[0],
-          kind: table.word("kind", row)
-        });
-      entry.rows.push(row);
+  for (const of of rows) {
+    if (word(of, "status") !== "ok") {
+      ++refused;
+      continue;
     }
+    const {folder, row} = of, variant = word(of, "variant"), settings = word(of, "settings"), words = word(of, "words");
+    const key = variant + (settings && `:${settings}`), id = `${folder.index} ${key}`;
+    if (!byId.has(id))
+      byId.set(id, {
+        key,
+        variant,
+        settings,
+        label: variant + (words && ` [${words}]`),
+        rows: [],
+        folder,
+        group: variant.split("/")[0].split("@")[0],
+        kind: word(of, "kind")
+      });
+    byId.get(id)?.rows.push(row);
   }
   const kinds = ["yours", "document", "ours", "library", "cpu"];
   series = d3.sort(byId.values(), s => kinds.indexOf(s.kind), s => header.documents.indexOf(s.group), s => s.group,
@@ -253,6 +210,7 @@ const numberOf = (/** @type {Series} */ s, /** @type {string} */ name, /** @type
 const wordOf = (/** @type {Series} */ s, /** @type {string} */ name, /** @type {number} */ row) =>
   s.folder.rows?.word(name, row) ?? "";
 const keys = () => [...new Set(series.map(s => s.key))];
+const sizesHere = () => d3.sort(new Set(series.flatMap(s => s.rows.map(row => numberOf(s, "n", row)))));
 
 /**
  * Of few all; else of each group, or of each variant where there are few groups, the one that is fastest at its
@@ -262,14 +220,13 @@ function byDefault() {
   const all = keys();
   if (all.length <= 9) return all;
   const groups = new Set(series.filter(s => s.kind !== "library").map(s => s.group));
-  const chosen = new Set(), last = (/** @type {Series} */ s) => /** @type {number} */ (s.rows.at(-1));
+  const last = (/** @type {Series} */ s, /** @type {string} */ name) => numberOf(s, name, s.rows[s.rows.length - 1]);
+  const time = state.choice.timing_mode === "clock" ? "cycles_median" : "time_median_s";
+  const bases = series.filter(s => wordOf(s, "is_base", s.rows[0]) === "True" && last(s, "speedup") === 1);
+  const chosen = new Set(bases.map(s => s.key));
   for (const alike of d3.group(series, s => (groups.size > 2 ? s.group : s.variant)).values()) {
-    const most = d3.max(alike, s => numberOf(s, "n", last(s)));
-    const time = (/** @type {Series} */ s) =>
-      numberOf(s, state.choice.timing_mode === "clock" ? "cycles_median" : "time_median_s", last(s));
-    chosen.add(d3.least(alike.filter(s => numberOf(s, "n", last(s)) === most), time)?.key);
-    for (const s of alike)
-      if (wordOf(s, "is_base", last(s)) === "True" && numberOf(s, "speedup", last(s)) === 1) chosen.add(s.key);
+    const [first] = d3.sort(alike, s => -last(s, "n"), s => last(s, time));
+    chosen.add(first.key);
   }
   return all.filter(key => chosen.has(key)).slice(0, 14);
 }
@@ -279,87 +236,70 @@ function chosenKeys() {
   const all = keys(), chosen = state.series?.filter(key => all.includes(key));
   return chosen && (chosen.length || !state.series?.length) ? chosen : byDefault();
 }
-const RECORDED = "";
-/** Further bases whose intervals the program computed. */
+
+// ---------------------------------------------------------------------------------------------------- values
+
+/** Further bases whose intervals the program computed; "" is the recorded one. */
 const COMPUTED = /** @type {Record<string, string>} */ ({
   fastest: "the fastest at each n",
   first: "the document's first"
 });
 
-/** Whose rows the speedups are over: the recorded base, or any other of the selection. */
-function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
-  const base = series.find(b => b.key === state.base && b.folder === s.folder);
-  const row = base?.rows.find(r => numberOf(base, "n", r) === n);
-  return row === undefined ? null : row;
+/** The folder that each variant's speedup is over the same variant in. */
+const baseFolder = () => (state.value === "speedup" && shownFolders().length > 1 ?
+  shownFolders().find(f => state.base === `in ${f.name}`) : undefined);
+
+/** By word what speedups can be over here: the recorded base, computed ones, another folder, or any variant. */
+function basesHere() {
+  const has = (/** @type {(s: Series, row: number) => any} */ so) => series.some(s => s.rows.some(row => so(s, row)));
+  const among = shownFolders();
+  return new Map(/** @type {[string, string][]} */ ([
+    ...(has((s, row) => numberOf(s, "speedup", row) > 0) ? [["", recordedBase()]] : []),
+    ...Object.entries(COMPUTED).filter(([name]) => has((s, row) => numberOf(s, `speedup_${name}`, row) > 0)),
+    ...(among.length > 1 ? among.map(f => [`in ${f.name}`, `the same in ${f.name}`]) : []),
+    ...series.map(s => [s.key, s.label])
+  ]));
 }
 
-const withoutInterval = (/** @type {number} */ y) => ({y, low: NaN, high: NaN});
-/** The time of a row over that of one it was not judged with: a quotient, which has no interval. */
-const quotient = (/** @type {Series} */ from, /** @type {number} */ base, /** @type {number} */ time) =>
-  withoutInterval(numberOf(from, "time_median_s", base) / time);
+/** What the recorded speedups are over. */
+function recordedBase() {
+  const bases = new Set(series.flatMap(s => s.rows.map(row => wordOf(s, "speedup_reference", row))).filter(Boolean));
+  return bases.size ? [...bases].join(", ") : "CUB";
+}
 
-/**
- * What a row shows, null where it does not have it.
- * @returns {{y: number, low: number, high: number}?}
- */
+/** The row that a speedup is a quotient to: of the chosen base, or of the same variant in the chosen folder. */
+function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
+  const other = baseFolder();
+  const base = series.find(other ? b => b.key === s.key && b.folder === other && other !== s.folder :
+                                   b => b.key === state.base && b.folder === s.folder);
+  return base?.rows.filter(row => numberOf(base, "n", row) === n).map(row => ({base, row}))[0];
+}
+
+/** What a row shows, and its interval: NaN where it does not have it. */
 function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
-  const v = (/** @type {string} */ name) => numberOf(s, name, row), time = v("time_median_s");
-  if (state.compare) {
-    const base = series.find(b => b.key === s.key && b.folder.name === state.compare);
-    const at = base?.rows.find(r => numberOf(base, "n", r) === v("n"));
-    return base && at !== undefined && base.folder !== s.folder ? quotient(base, at, time) : null;
-  }
-  switch (state.value) {
-    case "time":
-    case "part": {
-      const [y, low, high] = ["median", "ci_low", "ci_high"].map(
-        end => v(`${state.value === "time" ? "time" : "device_part"}_${end}_s`) * 1e6);
-      return {y, low, high};
-    }
-    case "rate": {
-      const b = v("bytes") / 1e9;
-      return {y: b / time, low: b / v("time_ci_high_s"), high: b / v("time_ci_low_s")};
-    }
-    case "share":
-      return withoutInterval(v("share_of_read_ceiling") * 100);
-    case "error":
-      return String(v("n")) === state.size ? withoutInterval(v("abs_error") / v("sum_of_magnitudes")) : null;
-    case "cycles":
-      return withoutInterval(v("cycles_median"));
-    default: {
-      if (state.base === RECORDED) return {y: v("speedup"), low: v("speedup_ci_low"), high: v("speedup_ci_high")};
-      if (own(COMPUTED, state.base)) {
-        const [y, low, high] = (s.folder.speedups[state.base] ?? [[], [], []]).map(numbers => numbers[row]);
-        return {y, low, high};
-      }
-      const base = baseRow(s, v("n"));
-      return base === null ? null : quotient(s, base, time);
-    }
-  }
+  const v = (/** @type {string} */ name) => numberOf(s, name, row);
+  const numbers = () => {
+    if (state.value !== "speedup" || !state.base) return VALUES[state.value].of(v);
+    if (own(COMPUTED, state.base))
+      return VALUES.speedup.of(name => v(name.replace("speedup", `speedup_${state.base}`)));
+    const of = baseRow(s, v("n"));
+    return of ? [numberOf(of.base, "time_median_s", of.row) / v("time_median_s")] : [];
+  };
+  const [y = NaN, low = NaN, high = NaN] = numbers();
+  return {y, low, high};
 }
 
 /** The values that some row of the selection has. */
-function valuesHere() {
-  const has = (/** @type {string} */ name) => series.some(s => s.rows.some(row => numberOf(s, name, row) > 0));
-  return Object.keys(VALUES).filter(value => ({
-    speedup: has("time_median_s"),
-    rate: has("bytes") && has("time_median_s"),
-    time: has("time_median_s"),
-    part: has("device_part_median_s"),
-    share: has("share_of_read_ceiling"),
-    error: has("abs_error") && has("sum_of_magnitudes"),
-    cycles: has("cycles_median")
-  })[value]);
-}
+const valuesHere = () => Object.keys(VALUES).filter(
+  value => VALUES[value].needs.every(name => series.some(s => s.rows.some(row => numberOf(s, name, row) > 0))));
 
 function selectPoints() {
   const chosen = chosenKeys();
   points = [];
-  for (const s of series)
-    if (chosen.includes(s.key))
-      for (const row of s.rows) {
-        const value = valueOf(s, row);
-        if (value && isFinite(value.y) && (value.y > 0 || state.value === "error"))
-          points.push({...value, row, n: numberOf(s, "n", row), folder: s.folder, series: s});
-      }
+  for (const s of series.filter(({key}) => chosen.includes(key)))
+    for (const row of s.rows) {
+      const value = valueOf(s, row), n = numberOf(s, "n", row);
+      const shown = state.value === "error" ? String(n) === state.size : value.y > 0;
+      if (isFinite(value.y) && shown) points.push({...value, row, n, folder: s.folder, series: s});
+    }
 }

@@ -2,8 +2,9 @@
 
     python src/report page experiments/results/nvidia-h200 --out report.html
 
-The page needs no network and no server. It holds the rows of every experiment, each context's means and the
-speedups over further bases, which the program makes (`--made`), all samples if asked (`--samples`), the catalogue, the verdicts on the documents' claims and machine.json. A damaged file is refused, as everywhere.
+The page needs no network and no server. It holds the rows of every experiment, each context's means and the speedups
+over further bases, which the program makes (`--made`), all samples if asked (`--samples`), the catalogue, the verdicts
+on the documents' claims and machine.json. A damaged file is refused, as everywhere.
 """
 
 import base64
@@ -32,31 +33,28 @@ CHART = "chart"  # the class of every plot: the text of its style is then known,
 LEFT_OUT = ("schema_version", "timestamp_utc", "machine", "result", "result2", "exact_result")
 ADDED = ("kind", "group", "words", "is_base")  # what the catalogue says of a row
 LARGEST_SAMPLES = 2**26  # bytes of a file of samples, as it lies on the disk; larger ones are left out, and named
-MOST_SAMPLES = 8_000_000    # of a folder; further files are left out, and named
-SAMPLE_COLUMNS = {"row": "u4", "context": "u2", "round": "u4", "time": "f4"}
+SAMPLE_LISTS = ("round", "context", "time_s")  # of each point, a number for each sample
 
 
 class Blob:
-    """Arrays one behind the other. What a header holds of each is where it begins, and its type."""
+    """Columns one behind the other. What a header holds of one is where it begins, and its type."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
-        self.size = 0
-
-    def add(self, array, dtype: str) -> dict:
-        data = np.ascontiguousarray(array, dtype=dtype).tobytes()
-        at = self.size
-        data += bytes(-len(data) % 8)
-        self.parts.append(data)
-        self.size += len(data)
-        return {"at": at, "type": dtype, "length": len(array)}
 
     def column(self, values, is_number: bool) -> dict:
-        """Numbers as doubles, so that the page shows what the CSV holds; words by their place in a list."""
+        """Numbers as doubles, so that the page shows what the CSV holds, or as they are packed already; words by their
+        place in a list."""
         if is_number:
-            return self.add(pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan), "f8")
-        codes, words = pd.factorize(values.astype(str))
-        return {"words": list(words), **self.add(codes, "u1" if len(words) <= 2**8 else "u4")}
+            numbers = pd.to_numeric(values, errors="coerce")
+            held = {"type": "f4" if numbers.dtype == "f4" else "f8"}
+            array = numbers.to_numpy(held["type"], na_value=np.nan)
+        else:
+            codes, words = pd.factorize(values.astype(str))
+            held, array = {"type": "u4", "words": list(words)}, codes.astype("u4")
+        at = sum(map(len, self.parts))
+        self.parts.append(array.tobytes() + bytes(-array.nbytes % 8))
+        return {"at": at, **held}
 
     def table(self, table, numbers) -> dict:
         """Columns that are empty throughout are left out."""
@@ -68,64 +66,52 @@ class Blob:
 # ------------------------------------------------------------------------------------------------- samples
 
 
-def samples_of(path: Path, key: list[str], wanted: dict[tuple, int]):
-    """Of every wanted point (row, contexts, rounds, times)."""
-    csv.field_size_limit(2**31 - 1)
-    table, lists = tb.read_words(path), ("round", "context", "time_s")
-    tb.refuse_lacking(path, [c for c in tb.SAMPLES.names if c not in table and c not in tb.SAMPLES.optional])
-    keys = zip(*(table[c] if c in table else [""] * len(table) for c in key))
-    for line, (fields, record) in enumerate(zip(keys, table.to_dict("records")), 2):
-        if fields in wanted and record["time_s"]:
-            try:
-                rounds, contexts, times = np.array([record[c].split() for c in lists], float)
-            except ValueError:  # a word, or lists of different lengths
-                raise rs.ResultsError(f"{path}:{line}: {', '.join(lists)} do not hold a number each for each sample: "
-                                      "copy the whole results folder again")
-            good = np.isfinite(times) & (times > 0)
-            if "yes" in record.get("voided", ""):
-                good &= np.array(record["voided"].split()) != "yes"
-            yield wanted[fields], contexts[good], rounds[good], times[good]
+def points_of(rows):
+    """What tells the points of these rows, as files of samples have it."""
+    key = [c for c in tb.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
+    words = {c: (rows[c].astype("Int64") if c in tb.ROWS.counts else rows[c]).astype("string").fillna("") for c in key}
+    return pd.MultiIndex.from_frame(pd.DataFrame(words))
 
 
-def key_of(rows) -> list[str]:
-    """What tells the points of these rows, as samples have it."""
-    return [c for c in tb.ROWS.key if c in rows and rows[c].notna().any()] + ["run_id"]
+def with_speedups(rows, path: Path):
+    """The rows, with their speedups over further bases: speedup_fastest, speedup_fastest_ci_low and so on."""
+    points = points_of(rows)
+    for base, table in tb.read_words(path).groupby("base"):
+        of_points = table.set_index(points.names).reindex(points)
+        rows = rows.assign(**{f"speedup_{base}{end}": of_points[column].astype(float).to_numpy() for column, end in
+                              (("speedup", ""), ("ci_low", "_ci_low"), ("ci_high", "_ci_high"))})
+    return rows
 
 
-def read_speedups(path: Path, rows, blob: Blob) -> dict:
-    """By base a number for each row: speedup, and its interval; NaN where there is none."""
-    table, key = tb.read_words(path), key_of(rows)
-    at = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
-    held = {base: np.full((3, len(rows)), np.nan) for base in dict.fromkeys(table["base"])}
-    for fields, record in zip(table[key].itertuples(index=False, name=None), table.to_dict("records")):
-        if fields in at:
-            held[record["base"]][:, at[fields]] = [float(record[c]) for c in ("speedup", "ci_low", "ci_high")]
-    return {base: [blob.add(numbers, "f4") for numbers in columns] for base, columns in held.items()}
-
-
-def read_samples(paths: list[Path], rows, missing: list[str]) -> dict | None:
-    """Columns of the samples of these rows, sorted by row. What is too much for a page is named instead."""
-    key = key_of(rows)
-    wanted = {fields: i for i, fields in enumerate(rows[key].astype(str).itertuples(index=False, name=None))}
-    taken, count = [], 0
+def read_samples(paths: list[Path], rows, missing: list[str]):
+    """The samples of these rows as a table, in the rows' order, within a row as in the file. A file that is too large for
+    a page is named instead."""
+    points = points_of(rows)
+    row_of = {point: i for i, point in enumerate(points)}
+    parts = [np.zeros((1 + len(SAMPLE_LISTS), 0))]
     for path in paths:
         size = path.stat().st_size
         if size > LARGEST_SAMPLES:
             missing.append(f"{path} has {size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: its samples are "
                            "not in the page")
             continue
-        rows_of, *parts = zip(*points) if (points := list(samples_of(path, key, wanted))) else ((), (), (), ())
-        columns = dict(zip(SAMPLE_COLUMNS, (np.repeat(np.array(rows_of, int), [len(part) for part in parts[0]]),
-                                            *(np.concatenate(part) if part else np.zeros(0) for part in parts))))
-        if count + len(columns["row"]) > MOST_SAMPLES:
-            missing.append(f"{path} would make it more than {MOST_SAMPLES:,} samples: its samples are not in the page")
-            continue
-        taken.append(columns)
-        count += len(columns["row"])
-    if not count:
-        return None
-    order = np.argsort(np.concatenate([columns["row"] for columns in taken]), kind="stable")  # within a row as in the file
-    return {name: np.concatenate([columns[name] for columns in taken])[order] for name in SAMPLE_COLUMNS}
+        table = tb.read_words(path)
+        tb.refuse_lacking(path, [c for c in tb.SAMPLES.names if c not in table and c not in tb.SAMPLES.optional])
+        fields = table.reindex(columns=points.names, fill_value="").itertuples(index=False, name=None)
+        for line, (point, record) in enumerate(zip(fields, table.to_dict("records")), 2):
+            if point not in row_of or not record["time_s"]:
+                continue
+            try:
+                lists = np.array([record[c].split() for c in SAMPLE_LISTS], float)
+            except ValueError:  # a word, or lists of different lengths
+                raise rs.ResultsError(f"{path}:{line}: {', '.join(SAMPLE_LISTS)} do not hold a number each for each "
+                                      "sample: copy the whole results folder again")
+            good = np.isfinite(lists[-1]) & (lists[-1] > 0)
+            if "yes" in record.get("voided", ""):
+                good &= np.array(record["voided"].split()) != "yes"
+            parts.append(np.vstack([np.full(good.sum(), row_of[point]), lists[:, good]]))
+    table = pd.DataFrame(np.hstack(parts).T, columns=["row", *SAMPLE_LISTS], dtype="f4")  # which holds any row's number
+    return table.sort_values("row", kind="stable")
 
 
 # ------------------------------------------------------------------------------------------------- a folder
@@ -140,41 +126,34 @@ def sources() -> dict[str, str]:
     return files
 
 
-def has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
-
-
 def read_folder(folder: Path, made: Path | None, samples: bool, blob: Blob) -> dict:
     """What the page holds of a folder. What is too large for it is named in `missing`."""
     if not folder.is_dir():
         raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
     missing: list[str] = []
     catalog = rs.read_catalog(folder / "catalog.csv")  # without the file all are the user's own
-    machine = rs.read_machine(folder / "machine.json", folder.name).record
+    held = {"missing": missing, "machine": rs.read_machine(folder / "machine.json", folder.name).record}
     tables = [rs.read_points(path, catalog) for path in rs.experiments_in(folder).values()]
-    rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    held = {"missing": missing,
-            "machine": machine, "rows": None, "means": None, "samples": None, "speedups": None,
-            "catalog": None, "verdicts": None, "releases": None}
-    if len(rows):
+    if tables:
+        rows = pd.concat(tables, ignore_index=True)
         kept = rows[[c for c in [*tb.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
-        held["rows"] = blob.table(kept, tb.ROWS.numbers)
-    means, speedups = (made and made / name for name in ("means.csv", "speedups.csv"))
-    if len(rows) and speedups and has_content(speedups):
-        held["speedups"] = read_speedups(speedups, rows, blob)
-    paths = {"means": [means] if means and has_content(means) else [],
-             "samples": sorted(folder.glob("*.samples.csv*")) if samples else []}
-    for kind, files in paths.items() if len(rows) else ():
-        if columns := read_samples(files, rows, missing):
-            held[kind] = {name: blob.add(columns[name], dtype) for name, dtype in SAMPLE_COLUMNS.items()}
+        # What the program made is empty where the folder has no samples.
+        means, speedups = ([path for path in (made.glob(name) if made else ()) if path.stat().st_size]
+                           for name in ("means.csv", "speedups.csv"))
+        for path in speedups:
+            kept = with_speedups(kept, path)
+        held["rows"] = blob.table(kept, set(kept).difference(tb.ROWS.names, ADDED).union(tb.ROWS.numbers))
+        for kind, paths in (("means", means), ("samples", sorted(folder.glob("*.samples.csv*")) if samples else [])):
+            table = read_samples(paths, rows, missing)
+            if len(table):
+                held[kind] = blob.table(table, set(table))
     if len(catalog):
         held["catalog"] = blob.table(catalog.reset_index(), ())
-    for name, columns in (("verdicts", tb.VERDICTS), ("releases", tb.Columns.of("releases"))):
+    for name, columns in (("verdicts", tb.VERDICTS), ("releases", tb.TABLES["releases"])):
         path = tb.stored(folder / f"{name}.csv")
         if path.exists():
-            table = tb.read_table(path, columns)
-            held[name] = blob.table(table[columns.names], columns.numbers)
-    if not any(held[name] for name in ("rows", "verdicts", "releases")):
+            held[name] = blob.table(tb.read_table(path, columns)[columns.names], columns.numbers)
+    if not held.keys() & {"rows", "verdicts", "releases"}:
         others = sorted(path.name for path in folder.glob("*.csv*") if path.name != "catalog.csv")
         if not others:
             raise rs.ResultsError(f"{folder} holds no rows of an experiment: name a folder that `reductio run` wrote")
@@ -240,7 +219,7 @@ def make(folders: list[Path], made: list[Path] | None = None, samples: bool = Fa
     folders, blob = list(dict.fromkeys(folder.resolve() for folder in folders)), Blob()  # one named twice is one
     held = [{**read_folder(folder, made_of.get(folder), samples, blob), "name": name}
             for folder, name in zip(folders, names_of(folders))]
-    header = {"folders": held, "samples": "all" if samples else "means" if made else "none", "sources": sources(), "schema": tb.SCHEMA_VERSION,
+    header = {"folders": held, "samples": "all" if samples else "means" if made else "none", "sources": sources(),
               "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
               "keys": [c for c in tb.ROWS.key if c not in ("variant", "settings", "n")]}
     return page(header, blob), [line for folder in held for line in folder["missing"]]

@@ -63,9 +63,9 @@ def setting(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.to_numeric(rows["settings"].map(lambda settings: parse_settings(settings).get(name)), errors="coerce")
 
 
-def fastest(rows: pd.DataFrame, time: str = "time_median_s") -> pd.Series:
+def fastest(rows: pd.DataFrame) -> pd.Series:
     """The row of the shortest time."""
-    return rows.loc[rows[time].idxmin()]
+    return rows.loc[rows["time_median_s"].idxmin()]
 
 
 # -------------------------------------------------------------------------------------------------- points
@@ -127,9 +127,6 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
     return {(variant, settings): ", ".join(word(key, settings_of_call[key]) for key in chosen
                                            if key in settings_of_call and varied[key][variant.partition("/")[0]])
             for (variant, settings), settings_of_call in parsed.items()}
-
-
-# Short names of the columns with times and what follows from them.
 
 
 def is_experiment(path: Path) -> bool:

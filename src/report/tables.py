@@ -15,7 +15,6 @@ import json
 import re
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,40 +29,31 @@ SCHEMA = json.loads(Path(__file__).with_name("schema.json").read_text())
 SCHEMA_VERSION = str(SCHEMA["schema_version"])
 
 
-@dataclass(frozen=True)
 class Columns:
-    """What a reader wants of a file."""
+    """What a reader wants of a file: names of its columns, by what schema.json says of them."""
 
-    names: list[str]
-    numbers: list[str]
-    optional: list[str] = field(default_factory=list)  # a file may lack them: they are empty then
-    key: list[str] = field(default_factory=list)       # what tells one point from another
-    words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
-    counts: list[str] = field(default_factory=list)    # of the numbers, those that are whole
-    filled: list[str] = field(default_factory=list)    # never empty
-    positive: list[str] = field(default_factory=list)
-    not_negative: list[str] = field(default_factory=list)
-
-    @staticmethod
-    def of(table: str) -> Columns:
+    def __init__(self, table: str):
         columns = SCHEMA[table]["columns"]
 
-        def those(so) -> list[str]:
-            return [c["name"] for c in columns if so(c)]
+        def marked(*marks: str) -> list[str]:
+            return [c["name"] for c in columns if any(c.get(mark) or c["kind"] == mark for mark in marks)]
 
-        marked = {mark: those(lambda c, mark=mark: c.get(mark))
-                  for mark in ("optional", "key", "filled", "positive", "not_negative")}
-        return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
-                       words={c["name"]: c["words"] for c in columns if c.get("words")},
-                       counts=those(lambda c: c["kind"] == "count"), **marked)
+        self.names = [c["name"] for c in columns]
+        self.words = {c["name"]: c["words"] for c in columns if c.get("words")}  # what alone a column may hold
+        self.numbers = marked("count", "number")
+        self.counts = marked("count")        # of the numbers, those that are whole
+        self.optional = marked("optional")   # a file may lack them: they are empty then
+        self.key = marked("key")             # what tells one point from another
+        self.filled = marked("filled")       # never empty
+        self.positive, self.not_negative = marked("positive"), marked("not_negative")
 
 
 ROWS, SAMPLES, MODELS, CONTRASTS, VERDICTS = (
-    Columns.of(table) for table in ("rows", "samples", "models", "contrasts", "verdicts"))
+    Columns(table) for table in ("rows", "samples", "models", "contrasts", "verdicts"))
 
 # The files that have columns of their own and are no experiment's.
 TABLES = {"models": MODELS, "contrasts": CONTRASTS, "verdicts": VERDICTS,
-          **{table: Columns.of(table) for table in ("releases", "goals", "means")}}
+          **{table: Columns(table) for table in ("releases", "goals", "means")}}
 
 AGAIN = "run the experiment again"
 # What makes the files that are no experiment's.
@@ -94,7 +84,8 @@ def content_of(path: Path) -> bytes:
     return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
-FIELD = re.compile(r'(?:"(?:[^"]|"")*"|[^",]*)(?:,|\r?$)')
+# A field in quotation marks, as RFC 4180 has it; no field has a line end.
+QUOTED = re.compile(r'(?:^|,)"(?:[^"\n]|"")*"(?=,|\r?$)', re.MULTILINE)
 
 
 def place_in(path: Path, data: bytes, at: int) -> str:
@@ -104,17 +95,8 @@ def place_in(path: Path, data: bytes, at: int) -> str:
 
 
 def stray_quote(text: str) -> int:
-    """Where a line breaks RFC 4180, as stray_quote() of csv.cpp finds it: no field has a line end. -1: nowhere."""
-    start = 0
-    for line in text.split("\n") if '"' in text else ():
-        end = 0
-        while '"' in line[end:]:
-            whole = FIELD.match(line, end)
-            if not whole:
-                return start + line.index('"', end)
-            end = whole.end()
-        start += len(line) + 1
-    return -1
+    """Where a line breaks RFC 4180, as stray_quote() of csv.cpp finds it. -1: nowhere."""
+    return QUOTED.sub(lambda field: " " * len(field[0]), text).find('"') if '"' in text else -1
 
 
 def read_words(path: Path, checks_follow: bool = False) -> pd.DataFrame:
