@@ -1,8 +1,10 @@
 /// shapes: whose sums of rows, columns and segments are fast at which shape? Rows of 2 to 2^26 elements, 2^18 to 2^28
 /// elements in all, the same of columns, and four kinds of segments; f32. A map shows it: speed over n and elements.
+/// Kernels for learners and exact sums have every second size, other types a few shapes of 2^26 elements.
 /// shapes-python: the same of what Python users call, fewer sizes, as graphs of one call.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -32,12 +34,18 @@ AskedShapes map() {
 
 /// A row or a column of the map, which has none of no elements. Every output of every call is copied to the host and
 /// checked: more of them would take longer than all the rest, beyond 2^26 elements half as many, and an eighth of exact
-/// sums and sums by key. So would one thread that adds up a long row.
+/// sums and sums by key. So would one thread that adds up a long row. Beyond 2^26 elements rows and columns of up to 8
+/// are for the fastest calls: outputs that do not fit the L2 cache show what these cost.
 bool is_on_map(const Point& p) {
   constexpr std::size_t most_of_a_thread = std::size_t{1} << 18;
-  const bool eighth = p.variant->group() == "exact" || p.variant->id == "cub/reduce-by-key";
-  const std::size_t most_outputs = std::size_t{1} << (eighth ? 22 : p.problem.n > (1u << 26) ? 24 : 25);
-  if (p.variant->id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
+  const std::string &id = p.variant->id, group = p.variant->group();
+  const bool eighth = group == "exact" || id == "cub/reduce-by-key", is_large = p.problem.n > (1u << 26);
+  const bool is_fast = group == "tuned" || id.ends_with("/segmented-fixed");
+  const std::size_t most_outputs = std::size_t{1} << (eighth ? 22 : !is_large ? 25 : is_fast ? 27 : 24);
+  if (id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
+  // Sizes are a little less than a power of 2 if the line's length is none. 2^18, 2^22 and 2^26 remain.
+  const auto log_n = std::bit_width(p.problem.n + p.problem.n / 8) - 1;
+  if ((group == "exact" || group == "modern") && log_n % 4 == 0) return false;
   const std::vector<std::size_t> all = lines();
   const auto among = [&](std::size_t line) { return std::find(all.begin(), all.end(), line) != all.end(); };
   if (p.problem.n == 0 || p.problem.outputs() > most_outputs) return false;
@@ -48,8 +56,10 @@ bool is_on_map(const Point& p) {
 
 /// What points of an experiment have beside their shapes.
 struct Way {
+  std::vector<ElementType> types = {ElementType::f32};
   std::vector<std::size_t> sizes;
-  TimingMode mode;
+  AskedShapes shapes = map();
+  TimingMode mode = TimingMode::device;
   std::function<std::vector<Settings>(const Variant&)> settings = {};
 };
 
@@ -58,9 +68,9 @@ std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceK
   Selection over_shapes = selection;
   if (over_shapes.operations.empty() && !chosen)
     over_shapes.operations = {Operation::row_sums, Operation::column_sums, Operation::segment_sums};
-  return product_of({.types = {ElementType::f32},
+  return product_of({.types = way.types,
                      .sizes = sizes_on(device, way.sizes),
-                     .shapes = map(),
+                     .shapes = way.shapes,
                      .modes = {device == DeviceKind::cpu ? TimingMode::end_to_end : way.mode},
                      .settings = way.settings,
                      .has =
@@ -82,7 +92,20 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                           release_of(v.id) != release_of(newest->id);
     return left_out ? std::vector<Settings>{} : std::vector{v.settings(selection.settings)};
   };
-  return points_of({.sizes = sizes, .mode = TimingMode::device, .settings = settings}, selection, device);
+  std::vector<Point> out = points_of({.sizes = sizes, .settings = settings}, selection, device);
+  if (device == DeviceKind::cpu || !selection.types.empty() || !selection.sizes.empty() || !selection.shapes.empty())
+    return out;
+  const auto of_libraries = [&](const Variant& v) {
+    return v.group() == "exact" || v.group() == "modern" ? std::vector<Settings>{} : settings(v);
+  };
+  for (const Point& p : points_of({.types = {ElementType::f64, ElementType::i32, ElementType::bf16},
+                                   .sizes = {std::size_t{1} << 26},
+                                   .shapes = {.matrices = {{std::nullopt, 32}, {std::nullopt, 1 << 12}, {1 << 12, std::nullopt}},
+                                              .segments = {"powerlaw:2.1"}},
+                                   .settings = of_libraries},
+                                  selection, device))
+    out.push_back(p);
+  return out;
 }
 
 /// Python's variants and CUB's. Without torch/compile, which takes seconds for each shape, unless it is named.
