@@ -718,6 +718,29 @@ TEST(Experiments, ShapesHasTheLibrariesCallsBesideOurRows) {
   for (const std::string& id : ids) EXPECT_TRUE(id.find('@') == std::string::npos || id.starts_with(release)) << id;
 }
 
+TEST(Experiments, ShapesHasOtherTypesAtAFewShapesAndFewCallsOfTheMostOutputs) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
+  const std::vector<Point> points = find_experiment("shapes").points({}, DeviceKind::cuda);
+  EXPECT_LE(points.size(), 1100u);
+  std::map<std::string, std::set<std::size_t>> sizes;
+  std::map<std::string, std::set<std::string>> types;
+  std::set<std::string> with_most_outputs;
+  for (const Point& p : points) {
+    const std::string type(name(p.problem.type));
+    if (p.problem.operation == Operation::row_sums && p.problem.columns() == 32)
+      sizes[p.variant->group() + " " + type].insert(p.problem.n);
+    types[std::string(name(p.problem.operation))].insert(type);
+    if (p.problem.outputs() == std::size_t{1} << 27) with_most_outputs.insert(p.variant->id);
+  }
+  EXPECT_EQ(sizes["modern f32"], (std::set<std::size_t>{1 << 18, 1 << 22, 1 << 26}));
+  EXPECT_EQ(sizes["tuned f32"].size(), 6u);
+  EXPECT_EQ(sizes["tuned bf16"], std::set<std::size_t>{1 << 26});
+  for (const char* operation : {"row_sums", "column_sums", "segment_sums"})
+    EXPECT_EQ(types[operation], (std::set<std::string>{"f32", "f64", "i32", "bf16"})) << operation;
+  EXPECT_TRUE(with_most_outputs.contains("tuned/rows"));
+  EXPECT_FALSE(with_most_outputs.contains("cub/segmented")) << "which takes a tenth of a second for them";
+}
+
 TEST(Experiments, PeersHasFloatsAtFiveSizesAndOtherTypesAtOne) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "its sizes are small ones";
   std::map<std::string, std::set<std::size_t>> sizes;
