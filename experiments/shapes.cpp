@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/launches.h"
@@ -38,7 +39,8 @@ AskedShapes map() {
 /// are for the fastest calls: outputs that do not fit the L2 cache show what these cost.
 bool is_on_map(const Point& p) {
   constexpr std::size_t most_of_a_thread = std::size_t{1} << 18;
-  const std::string &id = p.variant->id, group = p.variant->group();
+  const std::string& id = p.variant->id;
+  const std::string_view group = p.variant->group();
   const bool eighth = group == "exact" || id == "cub/reduce-by-key", is_large = p.problem.n > (1u << 26);
   const bool is_fast = group == "tuned" || id.ends_with("/segmented-fixed");
   const std::size_t most_outputs = std::size_t{1} << (eighth ? 22 : !is_large ? 25 : is_fast ? 27 : 24);
