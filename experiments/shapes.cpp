@@ -20,9 +20,7 @@ namespace reductio::drivers::shapes {
 namespace {
 
 /// Elements of a row, or of a column.
-std::vector<std::size_t> lines() {
-  return {2, 8, 32, 128, 1000, 1 << 12, 1 << 15, 1 << 18, 1 << 22, 1 << 26};
-}
+std::vector<std::size_t> lines() { return {2, 8, 32, 128, 1000, 1 << 12, 1 << 15, 1 << 18, 1 << 22, 1 << 26}; }
 
 AskedShapes map() {
   AskedShapes out{.segments = {"uniform:32", "powerlaw:2.1", "one-giant", "empty-many"}};
@@ -34,16 +32,17 @@ AskedShapes map() {
 }
 
 /// A row or a column of the map, which has none of no elements. Every output of every call is copied to the host and
-/// checked: more of them would take longer than all the rest, beyond 2^26 elements half as many, and an eighth of exact
-/// sums and sums by key. So would one thread that adds up a long row. Beyond 2^26 elements rows and columns of up to 8
-/// are for the fastest calls: outputs that do not fit the L2 cache show what these cost.
+/// compared: beyond 2^25 of them that takes longer than all the rest, so only the fastest calls have more, and kernels
+/// for learners, exact sums and sums by key have fewer. One thread that adds up a long row would take as long.
 bool is_on_map(const Point& p) {
   constexpr std::size_t most_of_a_thread = std::size_t{1} << 18;
   const std::string& id = p.variant->id;
   const std::string_view group = p.variant->group();
-  const bool eighth = group == "exact" || id == "cub/reduce-by-key", is_large = p.problem.n > (1u << 26);
-  const bool is_fast = group == "tuned" || id.ends_with("/segmented-fixed");
-  const std::size_t most_outputs = std::size_t{1} << (eighth ? 22 : !is_large ? 25 : is_fast ? 27 : 24);
+  const bool is_large = p.problem.n > (1u << 26), is_fast = group == "tuned" || id.ends_with("/segmented-fixed");
+  const std::size_t most_outputs = std::size_t{1} << (group == "modern"                               ? 20
+                                                      : group == "exact" || id == "cub/reduce-by-key" ? 22
+                                                      : is_large && !is_fast                          ? 24
+                                                                                                      : 25);
   if (id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
   // Sizes are a little less than a power of 2 if the line's length is none. 2^18, 2^22 and 2^26 remain.
   const auto log_n = std::bit_width(p.problem.n + p.problem.n / 8) - 1;
@@ -78,8 +77,8 @@ std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceK
                      .has =
                          [=](const Point& p) {
                            const auto& operations = p.variant->operations;
-                           const bool has_it = std::find(operations.begin(), operations.end(), p.problem.operation) !=
-                                               operations.end();
+                           const bool has_it =
+                               std::find(operations.begin(), operations.end(), p.problem.operation) != operations.end();
                            return has_it && (chosen || is_on_map(p));
                          }},
                     over_shapes, device);
@@ -100,13 +99,17 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const auto of_libraries = [&](const Variant& v) {
     return v.group() == "exact" || v.group() == "modern" ? std::vector<Settings>{} : settings(v);
   };
+  const auto has_type = [](const Point& p) {
+    const auto& types = p.variant->types;
+    return std::find(types.begin(), types.end(), p.problem.type) != types.end();
+  };
   for (const Point& p : points_of({.types = {ElementType::f64, ElementType::i32, ElementType::bf16},
-                                   .sizes = {std::size_t{1} << 26},
-                                   .shapes = {.matrices = {{std::nullopt, 32}, {std::nullopt, 1 << 12}, {1 << 12, std::nullopt}},
-                                              .segments = {"powerlaw:2.1"}},
-                                   .settings = of_libraries},
+                        .sizes = {std::size_t{1} << 26},
+                        .shapes = {.matrices = {{std::nullopt, 32}, {std::nullopt, 1 << 12}, {1 << 12, std::nullopt}},
+                                  .segments = {"powerlaw:2.1"}},
+                        .settings = of_libraries},
                                   selection, device))
-    out.push_back(p);
+    if (has_type(p)) out.push_back(p);
   return out;
 }
 

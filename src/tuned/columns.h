@@ -120,13 +120,17 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
   // Where a tile is narrow, some are of further rows instead, so that a warp's loads lie beside each other.
   constexpr unsigned log_columns = lanes == 2 ? 1 : lanes == 4 ? 2 : lanes == 8 ? 3 : 4;
   const unsigned log_width = shape.log_lanes + log_columns,
-                 log_across = !single || shape.log_lanes > 2 ? shape.log_lanes : log_width < 4 ? log_width : 4,
+                 log_across = !single || shape.log_lanes > 2 ? shape.log_lanes
+                              : log_width < 4                ? log_width
+                                                             : 4,
                  across = 1u << log_across, log_copies = log_width - log_across, x = threadIdx.x & (across - 1),
                  y = threadIdx.x >> log_across;
   const auto column_of = [&](unsigned k) {
     return single ? x + ((k & ((1u << log_copies) - 1)) << log_across) : x * lanes + k;
   };
-  const auto row_of = [&](unsigned k) { return single ? k >> log_copies << (columns_log_block - log_across) : 0; };  // beyond y
+  const auto row_of = [&](unsigned k) {
+    return single ? k >> log_copies << (columns_log_block - log_across) : 0;
+  };  // beyond y
   const In* const in = start + matrix * shape.elements;
   Acc* const out = sums_of_first + matrix * shape.sums;
   const std::int64_t first = std::int64_t{tile} * width, behind = shape.rows * (chunk + 1) / shape.chunks;
