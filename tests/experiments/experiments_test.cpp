@@ -727,7 +727,7 @@ TEST(Experiments, ShapesHasOtherTypesAtAFewShapesAndFewCallsOfTheMostOutputs) {
   for (const Point& p : points) {
     const std::string type(name(p.problem.type));
     if (p.problem.operation == Operation::row_sums && p.problem.columns() == 1 << 12)
-      sizes[p.variant->group() + " " + type].insert(p.problem.n);
+      sizes[std::string(p.variant->group()) + " " + type].insert(p.problem.n);
     types[std::string(name(p.problem.operation))].insert(type);
     if (p.problem.n == std::size_t{1} << 28 && p.problem.outputs() == std::size_t{1} << 25)
       with_most_outputs.insert(p.variant->id);
