@@ -1,11 +1,14 @@
 /// shapes: whose sums of rows, columns and segments are fast at which shape? Rows of 2 to 2^26 elements, 2^18 to 2^28
 /// elements in all, the same of columns, and four kinds of segments; f32. A map shows it: speed over n and elements.
+/// Kernels for learners and exact sums have every second size, other types a few shapes of 2^26 elements.
 /// shapes-python: the same of what Python users call, fewer sizes, as graphs of one call.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/launches.h"
@@ -17,9 +20,7 @@ namespace reductio::drivers::shapes {
 namespace {
 
 /// Elements of a row, or of a column.
-std::vector<std::size_t> lines() {
-  return {2, 8, 32, 128, 1000, 1 << 12, 1 << 15, 1 << 18, 1 << 22, 1 << 26};
-}
+std::vector<std::size_t> lines() { return {2, 8, 32, 128, 1000, 1 << 12, 1 << 15, 1 << 18, 1 << 22, 1 << 26}; }
 
 AskedShapes map() {
   AskedShapes out{.segments = {"uniform:32", "powerlaw:2.1", "one-giant", "empty-many"}};
@@ -31,13 +32,21 @@ AskedShapes map() {
 }
 
 /// A row or a column of the map, which has none of no elements. Every output of every call is copied to the host and
-/// checked: more of them would take longer than all the rest, beyond 2^26 elements half as many, and an eighth of exact
-/// sums and sums by key. So would one thread that adds up a long row.
+/// compared: beyond 2^25 of them that takes longer than all the rest, so only the fastest calls have more, and kernels
+/// for learners, exact sums and sums by key have fewer. One thread that adds up a long row would take as long.
 bool is_on_map(const Point& p) {
   constexpr std::size_t most_of_a_thread = std::size_t{1} << 18;
-  const bool eighth = p.variant->group() == "exact" || p.variant->id == "cub/reduce-by-key";
-  const std::size_t most_outputs = std::size_t{1} << (eighth ? 22 : p.problem.n > (1u << 26) ? 24 : 25);
-  if (p.variant->id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
+  const std::string& id = p.variant->id;
+  const std::string_view group = p.variant->group();
+  const bool is_large = p.problem.n > (1u << 26), is_fast = group == "tuned" || id.ends_with("/segmented-fixed");
+  const std::size_t most_outputs = std::size_t{1} << (group == "modern"                               ? 20
+                                                      : group == "exact" || id == "cub/reduce-by-key" ? 22
+                                                      : is_large && !is_fast                          ? 24
+                                                                                                      : 25);
+  if (id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
+  // Sizes are a little less than a power of 2 if the line's length is none. 2^18, 2^22 and 2^26 remain.
+  const auto log_n = std::bit_width(p.problem.n + p.problem.n / 8) - 1;
+  if ((group == "exact" || group == "modern") && log_n % 4 == 0) return false;
   const std::vector<std::size_t> all = lines();
   const auto among = [&](std::size_t line) { return std::find(all.begin(), all.end(), line) != all.end(); };
   if (p.problem.n == 0 || p.problem.outputs() > most_outputs) return false;
@@ -48,8 +57,10 @@ bool is_on_map(const Point& p) {
 
 /// What points of an experiment have beside their shapes.
 struct Way {
+  std::vector<ElementType> types = {ElementType::f32};
   std::vector<std::size_t> sizes;
-  TimingMode mode;
+  AskedShapes shapes = map();
+  TimingMode mode = TimingMode::device;
   std::function<std::vector<Settings>(const Variant&)> settings = {};
 };
 
@@ -58,16 +69,16 @@ std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceK
   Selection over_shapes = selection;
   if (over_shapes.operations.empty() && !chosen)
     over_shapes.operations = {Operation::row_sums, Operation::column_sums, Operation::segment_sums};
-  return product_of({.types = {ElementType::f32},
+  return product_of({.types = way.types,
                      .sizes = sizes_on(device, way.sizes),
-                     .shapes = map(),
+                     .shapes = way.shapes,
                      .modes = {device == DeviceKind::cpu ? TimingMode::end_to_end : way.mode},
                      .settings = way.settings,
                      .has =
                          [=](const Point& p) {
                            const auto& operations = p.variant->operations;
-                           const bool has_it = std::find(operations.begin(), operations.end(), p.problem.operation) !=
-                                               operations.end();
+                           const bool has_it =
+                               std::find(operations.begin(), operations.end(), p.problem.operation) != operations.end();
                            return has_it && (chosen || is_on_map(p));
                          }},
                     over_shapes, device);
@@ -82,7 +93,24 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                           release_of(v.id) != release_of(newest->id);
     return left_out ? std::vector<Settings>{} : std::vector{v.settings(selection.settings)};
   };
-  return points_of({.sizes = sizes, .mode = TimingMode::device, .settings = settings}, selection, device);
+  std::vector<Point> out = points_of({.sizes = sizes, .settings = settings}, selection, device);
+  if (device == DeviceKind::cpu || !selection.types.empty() || !selection.sizes.empty() || !selection.shapes.empty())
+    return out;
+  const auto of_libraries = [&](const Variant& v) {
+    return v.group() == "exact" || v.group() == "modern" ? std::vector<Settings>{} : settings(v);
+  };
+  const auto has_type = [](const Point& p) {
+    const auto& types = p.variant->types;
+    return std::find(types.begin(), types.end(), p.problem.type) != types.end();
+  };
+  for (const Point& p : points_of({.types = {ElementType::f64, ElementType::i32, ElementType::bf16},
+                        .sizes = {std::size_t{1} << 26},
+                        .shapes = {.matrices = {{std::nullopt, 32}, {std::nullopt, 1 << 12}, {1 << 12, std::nullopt}},
+                                  .segments = {"powerlaw:2.1"}},
+                        .settings = of_libraries},
+                                  selection, device))
+    if (has_type(p)) out.push_back(p);
+  return out;
 }
 
 /// Python's variants and CUB's. Without torch/compile, which takes seconds for each shape, unless it is named.

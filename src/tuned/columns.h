@@ -24,7 +24,7 @@
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-inline constexpr unsigned columns_block = 512;
+inline constexpr unsigned columns_log_block = 9, columns_block = 1u << columns_log_block;
 /// At most so many blocks share tiles. On all GPUs alike, since the bits follow from it.
 inline constexpr unsigned columns_blocks = 256;
 
@@ -54,16 +54,31 @@ ColumnShape column_shape(std::size_t rows, std::size_t columns, std::size_t pitc
   s.pitch = static_cast<std::int64_t>(pitch * merged);
   s.merged = static_cast<unsigned>(merged);
   const std::size_t vectors = ceil_div(columns * merged, lanes);
-  // Eight rows a thread, if there are so many.
-  s.log_lanes = merged > 1 ? 9 : 6;
-  while (s.log_lanes < 9 && rows < std::size_t{8} * (columns_block >> s.log_lanes)) ++s.log_lanes;
-  while (s.log_lanes > 0 && (std::size_t{1} << (s.log_lanes - 1)) >= vectors) --s.log_lanes;
-  s.tiles = static_cast<unsigned>(std::max<std::size_t>(ceil_div(vectors, std::size_t{1} << s.log_lanes), 1));
-  const std::size_t down = columns_block >> s.log_lanes,
-                    is_large = matrices * rows * columns * sizeof(In) > 32 * MiB,
-                    shares = s.tiles * std::max<std::size_t>(matrices, 1),
-                    most = (is_large ? columns_blocks : columns_blocks / 2) / shares;
-  s.chunks = static_cast<unsigned>(std::max<std::size_t>(std::min(most, rows / merged / (8 * down)), 1));
+  const std::size_t bytes = matrices * rows * columns * sizeof(In), shares = std::max<std::size_t>(matrices, 1);
+  const auto down = [](unsigned log_lanes) { return std::size_t{columns_block >> log_lanes}; };
+  const auto tiles = [&](unsigned log_lanes) {
+    return std::max<std::size_t>(ceil_div(vectors, std::size_t{1} << log_lanes), 1);
+  };
+  // Blocks that share a tile take 2 us to meet. So a block each, if there can be enough tiles: narrower ones, but of a
+  // large matrix at least a cache line, which would be fetched twice.
+  const unsigned narrowest = bytes > 16 * MiB ? 3 : 1;
+  unsigned log_lanes = narrowest;
+  while (log_lanes < 9 && rows < 8 * down(log_lanes)) ++log_lanes;  // eight rows a thread, if there are so many
+  while (log_lanes > narrowest && tiles(log_lanes) * shares < 16 && rows >= 4 * down(log_lanes - 1)) --log_lanes;
+  const bool have_block_each =
+      merged == 1 && tiles(log_lanes) * shares >= std::min<std::size_t>(columns_blocks / 2, ceil_div(bytes, 256 * KiB));
+  if (have_block_each) {
+    const std::size_t enough = bytes > 16 * MiB ? columns_blocks : columns_blocks / 4;
+    while (log_lanes < 6 && tiles(log_lanes + 1) * shares >= enough) ++log_lanes;
+  } else {
+    log_lanes = std::max(log_lanes, merged > 1 ? 9u : 6u);
+  }
+  while (log_lanes > 0 && (std::size_t{1} << (log_lanes - 1)) >= vectors) --log_lanes;
+  s.log_lanes = log_lanes;
+  s.tiles = static_cast<unsigned>(tiles(log_lanes));
+  const std::size_t blocks = bytes > 128 * MiB ? columns_blocks : columns_blocks / 2,
+                    most = have_block_each ? 1 : blocks / (s.tiles * shares);
+  s.chunks = static_cast<unsigned>(std::max<std::size_t>(std::min(most, rows / merged / (8 * down(log_lanes))), 1));
   s.elements = static_cast<std::int64_t>(rows * pitch);
   s.sums = static_cast<std::int64_t>(columns);
   return s;
@@ -91,32 +106,61 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
     sum_down(const In* const start, const ColumnShape shape, Acc* const sums_of_first,
              typename AddedIn<Acc>::type* partials, unsigned* counts) {
   using W = typename AddedIn<Acc>::type;
-  constexpr ColumnLoads single = ColumnLoads::single;
-  constexpr int lanes = Vector<In>::lanes, under_way = loads == ColumnLoads::two_vectors ? 2 : 8;
+  constexpr bool single = loads == ColumnLoads::single;
+  constexpr int lanes = Vector<In>::lanes, under_way = loads == ColumnLoads::two_vectors ? 2 : single ? 4 : 8;
   constexpr unsigned most = columns_block * lanes;
   __shared__ __align__(16) W sums[most];
   __shared__ bool is_last;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const unsigned across = 1u << shape.log_lanes, down = columns_block >> shape.log_lanes,
-                 x = threadIdx.x & (across - 1), y = threadIdx.x >> shape.log_lanes, width = across * lanes,
+  const unsigned down = columns_block >> shape.log_lanes, width = lanes << shape.log_lanes,
                  tile = blockIdx.x % shape.tiles, chunk = blockIdx.x / shape.tiles % shape.chunks,
                  matrix = blockIdx.x / shape.tiles / shape.chunks;
+  // A thread has `lanes` sums: of neighbouring columns by one load, or, one by one, of columns that are `across` apart.
+  // Where a tile is narrow, some are of further rows instead, so that a warp's loads lie beside each other.
+  constexpr unsigned log_columns = lanes == 2 ? 1 : lanes == 4 ? 2 : lanes == 8 ? 3 : 4;
+  const unsigned log_width = shape.log_lanes + log_columns,
+                 log_across = !single || shape.log_lanes > 2 ? shape.log_lanes
+                              : log_width < 4                ? log_width
+                                                             : 4,
+                 across = 1u << log_across, log_copies = log_width - log_across, x = threadIdx.x & (across - 1),
+                 y = threadIdx.x >> log_across;
+  const auto column_of = [&](unsigned k) {
+    return single ? x + ((k & ((1u << log_copies) - 1)) << log_across) : x * lanes + k;
+  };
+  const auto row_of = [&](unsigned k) {
+    return single ? k >> log_copies << (columns_log_block - log_across) : 0;
+  };  // beyond y
   const In* const in = start + matrix * shape.elements;
   Acc* const out = sums_of_first + matrix * shape.sums;
   const std::int64_t first = std::int64_t{tile} * width, behind = shape.rows * (chunk + 1) / shape.chunks;
-  // Lane k of a thread: neighbours by one load, or columns that are `across` apart by one load each.
-  const auto column_of = [&](int k) {
-    return loads != single ? x * lanes + static_cast<unsigned>(k) : x + static_cast<unsigned>(k) * across;
-  };
   const std::int64_t here = shape.columns - first;  // columns of this tile and behind it
   const std::int64_t step = std::int64_t{down} * shape.pitch;
   W mine[lanes] = {};
   for (std::int64_t row = shape.rows * chunk / shape.chunks + y; row < behind; row += std::int64_t{under_way} * down) {
     const In* const at = in + (row * shape.pitch + first);
-    if constexpr (loads != single) {
-      uint4 v[under_way];
+    Vector<In> e[under_way];
+    if constexpr (single) {
+      const auto load = [&](int u, unsigned k) { return at[u * step + row_of(k) * shape.pitch + column_of(k)]; };
+      const auto is_there = [&](int u, unsigned k) {
+        return row + u * std::int64_t{down} + row_of(k) < behind && column_of(k) < here;
+      };
+      if (row + (under_way - 1) * std::int64_t{down} + row_of(lanes - 1) < behind && column_of(lanes - 1) < here) {
+#pragma unroll
+        for (int u = 0; u < under_way; ++u) {
+#pragma unroll
+          for (int k = 0; k < lanes; ++k) e[u].lane[k] = load(u, k);
+        }
+      } else {
+#pragma unroll
+        for (int u = 0; u < under_way; ++u) {
+#pragma unroll
+          for (int k = 0; k < lanes; ++k) e[u].lane[k] = is_there(u, k) ? load(u, k) : In{};
+        }
+      }
+    } else {
       const bool is_mine = x * lanes < here;
+      uint4 v[under_way];
       const auto load = [&](int u) { return __ldg(reinterpret_cast<const uint4*>(at + u * step) + x); };
       if (is_mine && row + (under_way - 1) * std::int64_t{down} < behind) {
 #pragma unroll
@@ -126,42 +170,23 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
         for (int u = 0; u < under_way; ++u) v[u] = is_mine && row + u * std::int64_t{down} < behind ? load(u) : uint4{};
       }
 #pragma unroll
-      for (int u = 0; u < under_way; ++u) {
-        Vector<In> e;
-        memcpy(&e, &v[u], sizeof e);
+      for (int u = 0; u < under_way; ++u) memcpy(&e[u], &v[u], sizeof v[u]);
+    }
 #pragma unroll
-        for (int k = 0; k < lanes; ++k) mine[k] += Operation{}(widened<W>(e.lane[k]));
-      }
-    } else {
-      constexpr int rows = under_way / 2;
+    for (int u = 0; u < under_way; ++u) {
 #pragma unroll
-      for (int half = 0; half < under_way; half += rows) {
-        In e[rows][lanes];
-#pragma unroll
-        for (int u = 0; u < rows; ++u) {
-          const std::int64_t further = (half + u) * std::int64_t{down};
-#pragma unroll
-          for (int k = 0; k < lanes; ++k) {
-            e[u][k] = In{};
-            if (row + further < behind && column_of(k) < here) e[u][k] = at[further * shape.pitch + column_of(k)];
-          }
-        }
-#pragma unroll
-        for (int u = 0; u < rows; ++u) {
-#pragma unroll
-          for (int k = 0; k < lanes; ++k) mine[k] += Operation{}(widened<W>(e[u][k]));
-        }
-      }
+      for (int k = 0; k < lanes; ++k) mine[k] += Operation{}(widened<W>(e[u].lane[k]));
     }
   }
   if (shape.merged > 1 && chunk == shape.chunks - 1 && y == 0) {  // the rest is one more row, which is shorter
     const std::int64_t rest = shape.rest * (shape.columns / shape.merged);
 #pragma unroll
     for (int k = 0; k < lanes; ++k)
-      if (column_of(k) < rest) mine[k] += Operation{}(widened<W>(in[shape.rows * shape.pitch + column_of(k)]));
+      if (row_of(k) == 0 && column_of(k) < rest)
+        mine[k] += Operation{}(widened<W>(in[shape.rows * shape.pitch + column_of(k)]));
   }
 #pragma unroll
-  for (int k = 0; k < lanes; ++k) sums[y * width + column_of(k)] = mine[k];
+  for (int k = 0; k < lanes; ++k) sums[(y + row_of(k)) * width + column_of(k)] = mine[k];
   __syncthreads();  // all sums are stored before they are added up
   add_rows(sums, down, width);
   const auto columns = static_cast<unsigned>(shape.merged > 1 ? shape.columns / shape.merged

@@ -334,7 +334,6 @@ TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnS
       EXPECT_EQ(p.settings.text("block"), "64") << experiment << ": what the user has set takes their place";
 }
 
-
 TEST(Experiments, EachDocumentsStudyHasCubsCallOfItsOperationBesideEveryPointThatCubCanBe) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
   for (const char* experiment :
@@ -470,8 +469,7 @@ TEST(Experiments, UnrollingHasNineKernelsOverSizesAndSmallerBlocksAtTheDocuments
     EXPECT_EQ(*of_variant.rbegin(), std::size_t{1} << 28) << id;
     EXPECT_TRUE(of_variant.contains(find_variant(id).document_n)) << id;
   }
-  for (const auto& [n, of_size] : blocks)
-    EXPECT_EQ(of_size, n == 1 << 24 ? all : std::set<std::string>{"1024"}) << n;
+  for (const auto& [n, of_size] : blocks) EXPECT_EQ(of_size, n == 1 << 24 ? all : std::set<std::string>{"1024"}) << n;
 }
 
 TEST(Experiments, LevelsHasEveryFinishOfEveryKernelAndEveryNumberOfLoads) {
@@ -716,6 +714,31 @@ TEST(Experiments, ShapesHasTheLibrariesCallsBesideOurRows) {
   const Variant* const newest = newest_cub_sum();
   const std::string release = newest ? newest->id.substr(0, newest->id.find('/') + 1) : "";
   for (const std::string& id : ids) EXPECT_TRUE(id.find('@') == std::string::npos || id.starts_with(release)) << id;
+}
+
+TEST(Experiments, ShapesHasOtherTypesAtAFewShapesAndFewCallsOfTheMostOutputs) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
+  const std::vector<Point> points = find_experiment("shapes").points({}, DeviceKind::cuda);
+  EXPECT_LE(points.size(), 1100u);
+  for (const Point& p : points) EXPECT_FALSE(p.variant->id == "cublas/gemv-ones" && p.problem.type == ElementType::i32);
+  std::map<std::string, std::set<std::size_t>> sizes;
+  std::map<std::string, std::set<std::string>> types;
+  std::set<std::string> with_most_outputs;
+  for (const Point& p : points) {
+    const std::string type(name(p.problem.type));
+    if (p.problem.operation == Operation::row_sums && p.problem.columns() == 1 << 12)
+      sizes[std::string(p.variant->group()) + " " + type].insert(p.problem.n);
+    types[std::string(name(p.problem.operation))].insert(type);
+    if (p.problem.n == std::size_t{1} << 28 && p.problem.outputs() == std::size_t{1} << 25)
+      with_most_outputs.insert(p.variant->id);
+  }
+  EXPECT_EQ(sizes["modern f32"], (std::set<std::size_t>{1 << 18, 1 << 22, 1 << 26}));
+  EXPECT_EQ(sizes["tuned f32"].size(), 6u);
+  EXPECT_EQ(sizes["tuned bf16"], std::set<std::size_t>{1 << 26});
+  for (const char* operation : {"row_sums", "column_sums", "segment_sums"})
+    EXPECT_EQ(types[operation], (std::set<std::string>{"f32", "f64", "i32", "bf16"})) << operation;
+  EXPECT_TRUE(with_most_outputs.contains("tuned/rows"));
+  EXPECT_FALSE(with_most_outputs.contains("cub/segmented")) << "which takes some 30 ms for them";
 }
 
 TEST(Experiments, PeersHasFloatsAtFiveSizesAndOtherTypesAtOne) {
