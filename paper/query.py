@@ -185,6 +185,12 @@ def steps(d: rs.Results, claim: str) -> list[str]:
     return with_tests(d.rows("verdicts"), claim, CLAIM)[1]["verdict"].tolist()
 
 
+def open_claims(d: rs.Results, other: str) -> int:
+    """How many claims another folder leaves undecided at the document's own size, or near a threshold."""
+    verdicts = d.other(other).rows("verdicts", role="claim")["verdict"]
+    return verdicts.isin(["not decidable here", "within 2 % of the threshold"]).sum()
+
+
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
     both = beside(d, d.other(other))

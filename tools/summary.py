@@ -81,7 +81,8 @@ def places(results: rs.Results, stem: str) -> str:
         card = entry["machine_id"] or ""
         of_gpu = f"{machine.gpu} {card[:12] or '(card not recorded)'}"
         where = of_gpu if not card or card.startswith("GPU-") else card  # of a CPU its name
-        commits.setdefault(where, {})[(entry["git_revision"] or "")[:8] or "not recorded"] = None
+        commit = (entry["git_revision"] or "")[:8] or "not recorded"
+        commits.setdefault(where, {})[commit + " (with changes)" * bool(entry.get("git_dirty"))] = None
     return " and ".join(f"{where}, commit {' and '.join(of)}" for where, of in commits.items())
 
 
@@ -311,8 +312,8 @@ def length(n: int) -> str:
 
 
 # Page, the table's name, and what makes it.
-TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unrolling", "levels", "multiblock",
-                                                     "cpu-intel-xeon/vector_add", "as-printed", "copies")),
+TABLES = (("docs/claims.md", "measured", measured_on("squares", "twopass", "unrolling", "levels", "multiblock", "probes",
+                                                     "cpu-intel-xeon/vector_add", "ncu", "as-printed", "copies")),
           ("docs/comparing.md", "measured", measured_on("compare-example")),
           ("docs/measuring.md", "measured", measured_on("comparison", "limits", "modern")),
           ("docs/results.md", "measured", measured_on("comparison", "index", "nvidia-h100-80gb-hbm3/comparison")),
