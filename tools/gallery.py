@@ -3,17 +3,19 @@
 
     python tools/gallery.py --out DIR [--reductio PATH]      draws the pictures
 
-tools/summary.py writes the tables around them: what a kernel does, by the head of its source; the claims on it; its
-counts, by experiments/results/counts.csv; its time, by a machine's results.
+tools/summary.py writes the tables around them, and docs/kernels.csv: what a kernel does, by the head of its source; the
+claims on it; its counts, by experiments/results/counts.csv.gz; its time, by a machine's results.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 import subprocess
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,45 +69,37 @@ def pictures() -> dict[str, tuple[str, str, tuple[str, ...]]]:
     return found
 
 
-def gallery(results: rs.Results) -> str:
-    """A table for each source: the picture, what the kernel teaches, its counts and its time."""
-    from claims import in_words, judged
-
-    said, verdicts, counts, times = in_words(), judged(results), counts_by_variant(), times_by_variant(results)
+def gallery(_results: rs.Results) -> str:
+    """The pictures of each source, two in a row."""
     parts = []
     for source in SOURCES:
-        words = described(source)
-        rows = [f"### {source}", "", f"[Source](../src/kernels/{source}.cu){TOLD.get(source, '')}", "",
-                "| picture | kernel |", "|---|---|"]
-        shown, told = set(), set()
-        for name, (variant, launch, _) in pictures().items():
-            if variant not in words:
-                continue
-            cells = [f"**`{variant}`**" + (f", {launch}" if launch else "")]
-            if variant not in shown:
-                cells += ["" if source in TOLD else words[variant], *claims_on(variant, verdicts, said, told),
-                          "; ".join(filter(None, (counts.get(variant), times.get(variant))))]
-            shown.add(variant)
-            text = "<br>".join(cell.replace("|", r"\|") for cell in cells if cell)
-            rows.append(f"| ![{variant}]({DOCS}/{name}) | {text} |")
-        parts.append("\n".join(rows))
+        cells = [f"![{variant}]({DOCS}/{name})<br>`{variant}`{launch and f', {launch}'}"
+                 for name, (variant, launch, _) in pictures().items() if variant in described(source)]
+        rows = [f"| {left} | {right} |" for left, right in zip_longest(cells[::2], cells[1::2], fillvalue="")]
+        parts.append("\n".join([f"### {source}", "", f"[Source](../src/kernels/{source}.cu){TOLD.get(source, '')}", "",
+                                "| | |", "|---|---|", *rows]))
     return "\n\n".join(parts)
 
 
-def claims_on(variant: str, verdicts: dict, said: dict, told: set[str]) -> list[str]:
-    """The claims that it wins by, or else those that it loses by, each told once: its verdict and what a person says of
-    that, or else the claim itself."""
-    def those(side: str) -> list[str]:
-        return [claim for claim, (first, tests, _) in verdicts.items()
-                if any(str(row[side]).split(":")[0] == variant for row in [first, *(t for _, t in tests.iterrows())])]
+def facts_of_kernels(results: rs.Results) -> str:
+    """CSV: what each kernel of the gallery does, the claims that name it, its counts and its time."""
+    from claims import judged
 
-    found = []
-    for claim in (those("variant") or those("base"))[:2]:
-        link, (first, _, verdict) = f"[{claim}](claims.md)", verdicts[claim]
-        lesson = said[claim]["sentence"] if said[claim]["verdict"] == verdict else f"{first['statement']}."
-        found.append(link if claim in told else f"{link} *{verdict}*: {lesson}")
-        told.add(claim)
-    return found
+    verdicts, counts, times, text = judged(results), counts_by_variant(), times_by_variant(results), io.StringIO()
+    writer = csv.DictWriter(text, ["variant", "what_it_does", "claims", *COUNTED, "time_us", "timing_mode"], lineterminator="\n")
+    writer.writeheader()
+    for source in SOURCES:
+        for variant, words in described(source).items():
+            writer.writerow({"variant": variant, "what_it_does": words, "claims": " ".join(claims_on(variant, verdicts)),
+                             **counts.get(variant, {}), **times.get(variant, {})})
+    return text.getvalue()
+
+
+def claims_on(variant: str, verdicts: dict) -> list[str]:
+    """The claims that are judged by it, as the faster side or the other."""
+    return [claim for claim, (first, tests, _) in verdicts.items()
+            if any(variant == str(row[side]).split(":")[0] for row in [first, *(t for _, t in tests.iterrows())]
+                   for side in ("variant", "base"))]
 
 
 def rows_in(path: Path) -> list[dict[str, str]]:
@@ -129,42 +123,45 @@ def left_out_by_nvcc(row: dict[str, str]) -> int:
 
 def agreement(_results: rs.Results) -> str:
     """Of each counter how often it is Nsight Compute's, as it is or without what nvcc leaves out, and by how much the
-    others differ."""
-    lines = ["| counter | compared | equal | equal without loads that nvcc leaves out | more, as warps collide |",
-             "|---|--:|--:|--:|--:|"]
-    rows = rows_in(PROFILED)
+    others differ. Counters that agree alike share a line."""
+    counters, rows = {}, rows_in(PROFILED)
     for counter in dict.fromkeys(row["counter"] for row in rows):
         compared = [(int(row["simulated"]), int(row["simulated"]) - left_out_by_nvcc(row), int(row["profiled"]))
                     for row in rows if row["counter"] == counter]
         equal = sum(counted == profiled for counted, _, profiled in compared)
         explained = sum(counted != left == profiled for counted, left, profiled in compared)
         off = [profiled / left - 1 for _, left, profiled in compared if left != profiled]
-        lines.append(f"| {counter} | {len(compared)} | {equal} | {explained or ''} | "
-                     f"{f'{len(off)}, by at most {100 * max(off):.1f} %' if off else ''} |")
-    return "\n".join(lines)
+        cells = (str(len(compared)), str(equal), str(explained or ""),
+                 f"{len(off)}, by up to {100 * max(off):.1f} %" if off else "")
+        what, _, unit = counter.rpartition(" ")
+        counters.setdefault((what, cells), []).append(unit)
+    return "\n".join(["| counter | compared | equal | fewer, by nvcc | more, as warps collide |", "|---|--:|--:|--:|--:|",
+                      *(f"| {what} {', '.join(units)} | {' | '.join(cells)} |" for (what, cells), units in counters.items())])
 
 
-def counts_by_variant() -> dict[str, str]:
+COUNTED = ("sectors_per_load", "used_percent", "block_barriers", "longest_chain")
+
+
+def counts_by_variant() -> dict[str, dict]:
     rows, found = rows_in(COUNTS), {}
     for variant in {row["variant"] for row in rows}:
         c = {row["counter"]: int(row["simulated"]) for row in rows if row["variant"] == variant}
-        found[variant] = ", ".join(filter(None, (
-            f"{c['global load sectors'] / c['global load requests']:.3g} sectors a load "
-            f"({100 * c['global load bytes'] / (32 * c['global load sectors']):.0f} % used)",
-            f"{c['block barriers']:,} barrier{'s' * (c['block barriers'] > 1)}", f"chain {c['longest chain']:,}" if "longest chain" in c else "")))
+        found[variant] = dict(zip(COUNTED, (
+            f"{c['global load sectors'] / c['global load requests']:.3g}",
+            f"{100 * c['global load bytes'] / (32 * c['global load sectors']):.0f}", c["block barriers"], c.get("longest chain", ""))))
     return found
 
 
-def times_by_variant(results: rs.Results) -> dict[str, str]:
+def times_by_variant(results: rs.Results) -> dict[str, dict]:
     """Of the standard launch, on the device where it ends there."""
     found = {}
     for experiment in ("modern", "comparison"):
         table = rs.where_is(results.experiment(experiment), n=N, status="ok", device="cuda", by_default=True)
         table = table[table["caller"] == ""] if "caller" in table else table
         for kind in ("i32", "f32"):
-            for mode, words in (("end_to_end", " end to end"), ("device", "")):
+            for mode in ("end_to_end", "device"):
                 for _, row in rs.where_is(table, element_type=kind, timing_mode=mode).iterrows():
-                    found[row["variant"]] = f"{microseconds(row['time_median_s'])} us{words}"
+                    found[row["variant"]] = dict(time_us=us_in_csv(row["time_median_s"]), timing_mode=mode)
     return found
 
 
@@ -179,6 +176,10 @@ def microseconds(seconds: float) -> str:
     """Three digits: 8.40, 10.0, 255, 1,225."""
     us = seconds * 1e6
     return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
+
+
+def us_in_csv(seconds: float) -> str:
+    return microseconds(seconds).replace(",", "")
 
 
 def main() -> int:

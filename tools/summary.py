@@ -29,7 +29,7 @@ import figures.speedup  # noqa: E402
 import figures.tuned  # noqa: E402
 import gallery  # noqa: E402
 import query  # noqa: E402
-from gallery import microseconds  # noqa: E402
+from gallery import microseconds, us_in_csv  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
 from text.tuned import demand, power  # noqa: E402
@@ -279,40 +279,55 @@ def data_of_exact(results: rs.Results) -> str:
                     "l" + len(columns) * "r")
 
 
-LENGTHS = (2, 32, 1000, 2**12, 2**18, 2**26)  # of rows and columns; the map has all
+LENGTHS = (2, 1000, 2**18)  # of rows and columns, on the page
+
+
+def fastest_by_shape(results: rs.Results):
+    """Of each shape and size: its length, its name, the power of two of its elements, the fastest call, and the fastest
+    library's or None."""
+    table = rs.where_is(shapes.points_of(results), status="ok")
+    table = table.assign(size=table["n"].map(shapes.size_of))
+    for operation, (what, _) in shapes.SECTIONS.items():
+        for (line, size), calls in table[table["operation"] == operation].groupby(["line", "size"]):
+            libraries = calls[~calls["variant"].str.match("(exact|modern|tuned)/")]
+            name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
+            yield line, name, size, rs.fastest(calls), None if libraries.empty else rs.fastest(libraries)
 
 
 def shapes_to_call(results: rs.Results) -> str:
-    """The fastest call at each shape of about 2^26 elements, and the fastest library."""
+    """The fastest call at some shapes of about 2^26 elements, and the fastest library."""
     if results.experiment("shapes") is None:
         return "No results are committed yet. `reductio run shapes` measures on your GPU, and `reductio plot` draws."
-    table = rs.where_is(shapes.points_of(results), status="ok")
-    largest = min(26, max(map(shapes.size_of, table["n"])))
-    table = table[table["n"].map(shapes.size_of) == largest]
-    rows = []
-    for operation, (what, _) in shapes.SECTIONS.items():
-        lines = table[table["operation"] == operation]
-        for line, calls in lines[lines["line"].map(lambda line: isinstance(line, str) or line in LENGTHS)].groupby("line"):
-            best = rs.fastest(calls)
-            libraries = calls[~calls["variant"].str.match("(modern|tuned)/")]
-            name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
-            cells = [f"`{best['variant']}`", microseconds(best["time_median_s"]), f"{100 * best['share_of_read_ceiling']:.0f} %"]
-            if libraries.empty:
-                rows.append([name, *cells, "none was timed", ""])
-                continue
-            library = rs.fastest(libraries)
-            rows.append([name, *cells, f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"])
+    found = list(fastest_by_shape(results))
+    largest, rows = min(26, max(size for _, _, size, _, _ in found)), []
+    for line, name, size, best, library in found:
+        if size == largest and (isinstance(line, str) or line in LENGTHS):
+            beside = ["none was timed", ""] if library is None else [
+                f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"]
+            rows.append([name, f"`{best['variant']}`", microseconds(best["time_median_s"]),
+                         f"{100 * best['share_of_read_ceiling']:.0f} %", *beside])
     head = [f"f32, 2^{largest} in all", "fastest", "us", "of the ceiling", "fastest library", "times as long"]
     return "\n\n".join((markdown(head, rows, "llrrlr"), "![Map of the sums of rows, columns and "
                         "segments: shape, elements and share of the ceiling](rows.png)"))
+
+
+def all_shapes(results: rs.Results) -> str:
+    """CSV: the same of all shapes and sizes."""
+    lines = ["shape,elements,fastest,time_us,share_of_ceiling,fastest_library,its_time_us"]
+    for _, name, size, best, library in fastest_by_shape(results) if results.experiment("shapes") is not None else ():
+        beside = ["", ""] if library is None else [library["variant"], us_in_csv(library["time_median_s"])]
+        lines.append(",".join([name.replace(",", ""), f"2^{size}", best["variant"], us_in_csv(best["time_median_s"]),
+                               f"{best['share_of_read_ceiling']:.2f}", *beside]))
+    return "\n".join(lines) + "\n"
 
 
 def length(n: int) -> str:
     return power(n) if n > 1000 else f"{n:,}"
 
 
-# Page, the table's name, and what makes it.
-TABLES = (("README.md", "measured", measured_on("comparison")), ("docs/claims.md", "measured", measured_on("squares", "twopass", "unrolling", "levels", "multiblock", "probes",
+# Page, the table's name, and what makes it. Without a name it is the whole file.
+TABLES = (("README.md", "measured", measured_on("comparison")),
+          ("docs/claims.md", "measured", measured_on("squares", "twopass", "unrolling", "levels", "multiblock", "probes",
                                                      "cpu-intel-xeon/vector_add", "ncu", "as-printed", "copies")),
           ("docs/comparing.md", "measured", measured_on("compare-example")),
           ("docs/measuring.md", "measured", measured_on("comparison", "limits", "modern")),
@@ -323,8 +338,9 @@ TABLES = (("README.md", "measured", measured_on("comparison")), ("docs/claims.md
           ("docs/tuned.md", "tuned", tuned), ("docs/results.md", "trust", trust), ("docs/peers.md", "peers", peers),
           ("docs/exact.md", "data", data_of_exact),
           ("docs/which_sum.md", "f32", errors_of_floats), ("docs/which_sum.md", "f64", partial(errors_of_floats, kind="f64")),
-          ("docs/rows.md", "shapes", shapes_to_call),
+          ("docs/rows.md", "shapes", shapes_to_call), ("docs/rows.csv", None, all_shapes),
           ("docs/kernels.md", "agreement", gallery.agreement), ("docs/kernels.md", "gallery", gallery.gallery),
+          ("docs/kernels.csv", None, gallery.facts_of_kernels),
           ("docs/which_sum.md", "from-python", errors_from_python), ("docs/which_sum.md", "on-a-cpu", errors_on_cpu),
           ("docs/tuned.md", "measured", measured_on("tuned", "to-host", "raw-workspace", "exact")),
           ("docs/exact.md", "measured", measured_on("exact", "frontier")),
@@ -378,8 +394,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     results, written = rs.Results(options.results), []
     for page, name, made in TABLES:
-        old = (options.root / page).read_text(encoding="utf-8")
-        new = with_table(old, name, made(results), page)
+        old = (options.root / page).read_text(encoding="utf-8") if name or (options.root / page).exists() else ""
+        new = with_table(old, name, made(results), page) if name else made(results)
         if new != old:
             written.append(page)
             if not options.check:

@@ -125,6 +125,16 @@ def test_the_table_names_the_fastest_call_and_the_fastest_library(tmp_path):
     assert "| columns of 1,000 | `modern/column-by-tiles` | 16.7 | 60 % | none was timed |" in table
 
 
+def test_a_table_has_all_shapes_and_sizes_and_ours_are_no_library(tmp_path):
+    ours = rows_of("exact/columns", "column_sums", lambda n, line: 0.9)
+    rows = {tuple(line.split(",")[:2]): line.split(",")[2:] for line in
+            summary.all_shapes(folder_of(tmp_path / "m", [*ROWS, *ours])).splitlines()[1:]}
+    points = {(r["operation"], r["dataset"], r["shape_columns"] if r["operation"] == "row_sums" else r["shape_rows"], r["n"])
+              for r in [*ROWS, *ours]}
+    assert len(rows) == len(points)
+    assert rows["columns of 1000", "2^26"] == ["exact/columns", "11.1", "0.90", "cublas/gemv-ones", "16.7"]
+
+
 def test_before_any_measuring_the_page_says_how_to(tmp_path):
     synthetic.write_folder(tmp_path / "none")
     assert "reductio run shapes" in summary.shapes_to_call(rs.Results(tmp_path / "none"))

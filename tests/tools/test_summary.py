@@ -1,5 +1,7 @@
 """The generated tables of README and docs/, and the pictures: right numbers, and never out of date."""
 
+import csv
+import io
 import json
 import shutil
 
@@ -99,13 +101,35 @@ def test_the_goals_that_are_missed_are_told_by_what_misses_them(tmp_path):
         "| near the ceiling | mean speedup at least 1.5 | mean 1.250 |"]
 
 
-def test_the_gallery_tells_a_claim_once_and_by_the_claim_where_the_sentence_is_of_another_verdict():
-    first = pd.Series(dict(variant="a/c", base="a/b", statement="it is faster"))
-    verdicts = {claim: (first, pd.DataFrame([first]), "holds") for claim in ("S1", "S2")}
-    said, told = {"S1": dict(verdict="holds", sentence="So it is."), "S2": dict(verdict="mixed", sentence="Not.")}, set()
-    assert summary.gallery.claims_on("a/c", verdicts, said, told) == [
-        "[S1](claims.md) *holds*: So it is.", "[S2](claims.md) *holds*: it is faster."]
-    assert summary.gallery.claims_on("a/b", verdicts, said, told) == ["[S1](claims.md)", "[S2](claims.md)"]
+def test_the_facts_of_kernels_have_each_picture_with_its_claims_counts_and_time():
+    results = rs.Results(SOURCE / "experiments" / "results" / "nvidia-h200")
+    rows = {row["variant"]: row for row in csv.DictReader(io.StringIO(summary.gallery.facts_of_kernels(results)))}
+    assert set(rows) == {variant for variant, *_ in summary.gallery.pictures().values()}
+    assert all(row[column] for row in rows.values() for column in ("what_it_does", "block_barriers", "time_us", "timing_mode"))
+    chunked = results.row("comparison", variant="squares/chunked", n=2**24, element_type="f32", timing_mode="end_to_end",
+                          settings="block=256;finish=host;index=document")
+    assert float(rows["squares/chunked"]["time_us"]) == round(1e6 * chunked["time_median_s"])
+
+
+def test_a_kernel_has_the_claims_that_either_side_is_judged_by():
+    def rows(variant, base):
+        row = pd.Series(dict(variant=variant, base=base))
+        return row, pd.DataFrame([row]), "holds"
+
+    verdicts = {"S1": rows("a/c:block=64", "a/b"), "S2": rows("a/d", "a/c"), "S3": rows("a/d", "a/b")}
+    assert summary.gallery.claims_on("a/c", verdicts) == ["S1", "S2"] and summary.gallery.claims_on("a/e", verdicts) == []
+
+
+def test_counters_that_agree_alike_share_a_line(monkeypatch):
+    def row(counter, simulated, profiled):
+        return dict(counter=counter, simulated=simulated, profiled=profiled, element_type="f32", settings="load=independent",
+                    variant="a/b", n="64")
+
+    monkeypatch.setattr(summary.gallery, "rows_in", lambda path: [
+        *(row(f"global load {unit}", "8", "8") for unit in ("requests", "sectors")), row("shared load wavefronts", "100", "103"),
+        row("shared load wavefronts", "9", "9")])
+    assert summary.gallery.agreement(None).splitlines()[2:] == [
+        "| global load requests, sectors | 1 | 1 |  |  |", "| shared load wavefronts | 2 | 1 |  | 1, by up to 3.0 % |"]
 
 
 def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeypatch):
@@ -150,6 +174,18 @@ def test_a_table_is_written_between_its_markers(folder, tmp_path, monkeypatch):
     (tmp_path / "README.md").write_text("without markers")
     with pytest.raises(SystemExit, match="must hold each marker once"):
         summary.main(arguments)
+
+
+def test_a_file_without_markers_is_written_as_a_whole(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(summary, "TABLES", (("a.csv", None, lambda folder: "x\n1\n"),))
+    monkeypatch.setattr(summary, "PICTURES", {})
+    arguments = ["--root", str(tmp_path), "--results", str(folder)]
+    for old in (None, "x\n1\n2\n"):
+        if old:
+            (tmp_path / "a.csv").write_text(old)
+        assert summary.main([*arguments, "--check"]) == 1 and (tmp_path / "a.csv").exists() == bool(old)
+        assert summary.main(arguments) == 0 and (tmp_path / "a.csv").read_text() == "x\n1\n"
+        assert summary.main([*arguments, "--check"]) == 0
 
 
 def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
