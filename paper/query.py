@@ -414,10 +414,12 @@ def of_data(d: rs.Results, data: str, kind: str, mode: str, least: int = 2**16, 
     return pd.DataFrame(dict(us=times, longer=times / random, beyond=times - random, speedup=rows["ratio"][data]))
 
 
-def ahead_of_ours(d: rs.Results, operation: str, *lines) -> pd.DataFrame:
-    """The fastest call at each shape of these rows, columns or segments where tuned's takes more than 5 % longer."""
-    table = rs.where_is(shapes.points_of(d), operation=operation, status="ok", **({"line": lines} if lines else {}))
-    table = table.assign(size=table["n"].map(shapes.size_of), at=table["line"].astype(str) + " " + table["n"].astype(str))
+def ahead_of_ours(d: rs.Results, *operations: str) -> pd.DataFrame:
+    """The fastest call at each shape of rows, columns or segments, of all if not named, where tuned's takes more than 5 %
+    longer."""
+    table = rs.where_is(shapes.points_of(d), operation=operations or tuple(shapes.SECTIONS), status="ok")
+    at = table["operation"] + " " + table["line"].astype(str) + " " + table["n"].astype(str)
+    table = table.assign(size=table["n"].map(shapes.size_of), at=at)
     ours = table[table["variant"].str.startswith("tuned/")].set_index("at")["time_median_s"]
     best = table.loc[table.groupby("at")["time_median_s"].idxmin()]
     best = best.assign(ratio=best["at"].map(ours) / best["time_median_s"])
@@ -438,10 +440,11 @@ def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
     return best[best.str.startswith(calls)].tolist()
 
 
-def at_most(ahead: pd.DataFrame, calls: str) -> tuple[float, float]:
-    """The largest of these sizes, as a power of two, and the largest ratio, if all are of such calls."""
-    own = ahead["variant"].str.match(calls).all()
-    return (ahead["size"].max(), ahead["ratio"].max()) if own else (np.nan, np.nan)
+def half_width(d: rs.Results, size: int) -> float:
+    """Of the times at shapes of 2^size elements: how far the widest interval reaches to either side."""
+    table = rs.where_is(shapes.points_of(d), status="ok")
+    table = table[table["n"].map(shapes.size_of) == size]
+    return ((table["time_ci_high_s"] - table["time_ci_low_s"]) / table["time_median_s"] / 2).max()
 
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
@@ -524,4 +527,4 @@ WORDS = {name: f for name, f in globals().items()
          if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] == "d"}
 CONSTANTS = dict(H100=H100, SECOND=SECOND, BEST=BEST, PLUGGED_IN=PLUGGED_IN, TRITON=TRITON, FROM_PYTHON=FROM_PYTHON,
                  OTHERS=OTHERS, DOCUMENTS=rs.DOCUMENTS, effects=contrasts.effects, named=contrasts.named, ends=ends,
-                 call_of=call_of, at_most=at_most, release_of=rs.release_of)
+                 call_of=call_of, release_of=rs.release_of)

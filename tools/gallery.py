@@ -15,7 +15,6 @@ import io
 import re
 import subprocess
 import sys
-from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,8 +47,6 @@ H200_SMS = 132
 ELEMENTS = 16
 N = 2**24
 DOCS = "kernels"  # beside the page
-# Where another page tells what a source's kernels do.
-TOLD = {"modern": "; [what each changes](modern.md)"}
 
 
 def described(source: str) -> dict[str, str]:
@@ -70,14 +67,12 @@ def pictures() -> dict[str, tuple[str, str, tuple[str, ...]]]:
 
 
 def gallery(_results: rs.Results) -> str:
-    """The pictures of each source, two in a row."""
+    """The pictures of each source, below each other: beside each other their words would be too small."""
     parts = []
     for source in SOURCES:
-        cells = [f"![{variant}]({DOCS}/{name})<br>`{variant}`{launch and f', {launch}'}"
-                 for name, (variant, launch, _) in pictures().items() if variant in described(source)]
-        rows = [f"| {left} | {right} |" for left, right in zip_longest(cells[::2], cells[1::2], fillvalue="")]
-        parts.append("\n".join([f"### {source}", "", f"[Source](../src/kernels/{source}.cu){TOLD.get(source, '')}", "",
-                                "| | |", "|---|---|", *rows]))
+        drawn = [f"![{variant}{launch and f', {launch}'}]({DOCS}/{name})" for name, (variant, launch, _) in pictures().items()
+                 if variant in described(source)]
+        parts += [f"### [{source}](../src/kernels/{source}.cu)", *drawn]
     return "\n\n".join(parts)
 
 
@@ -86,7 +81,7 @@ def facts_of_kernels(results: rs.Results) -> str:
     from claims import judged
 
     verdicts, counts, times, text = judged(results), counts_by_variant(), times_by_variant(results), io.StringIO()
-    writer = csv.DictWriter(text, ["variant", "what_it_does", "claims", *COUNTED, "time_us", "timing_mode"], lineterminator="\n")
+    writer = csv.DictWriter(text, ["variant", "what_it_does", "claims", "element_type", *COUNTED, "time_us", "timing_mode"], lineterminator="\n")
     writer.writeheader()
     for source in SOURCES:
         for variant, words in described(source).items():
@@ -153,7 +148,7 @@ def counts_by_variant() -> dict[str, dict]:
 
 
 def times_by_variant(results: rs.Results) -> dict[str, dict]:
-    """Of the standard launch, on the device where it ends there."""
+    """Of the standard launch, of floats if it has them, on the device where it ends there."""
     found = {}
     for experiment in ("modern", "comparison"):
         table = rs.where_is(results.experiment(experiment), n=N, status="ok", device="cuda", by_default=True)
@@ -161,7 +156,7 @@ def times_by_variant(results: rs.Results) -> dict[str, dict]:
         for kind in ("i32", "f32"):
             for mode in ("end_to_end", "device"):
                 for _, row in rs.where_is(table, element_type=kind, timing_mode=mode).iterrows():
-                    found[row["variant"]] = dict(time_us=us_in_csv(row["time_median_s"]), timing_mode=mode)
+                    found[row["variant"]] = dict(element_type=kind, time_us=us_in_csv(row["time_median_s"]), timing_mode=mode)
     return found
 
 

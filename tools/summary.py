@@ -279,43 +279,51 @@ def data_of_exact(results: rs.Results) -> str:
                     "l" + len(columns) * "r")
 
 
-LENGTHS = (2, 1000, 2**18)  # of rows and columns, on the page
+LENGTHS = (2, 1000)  # of rows and columns, on the page
 
 
-def fastest_by_shape(results: rs.Results):
-    """Of each shape and size: its length, its name, the power of two of its elements, the fastest call, and the fastest
-    library's or None."""
+def calls_by_shape(results: rs.Results):
+    """Of each shape and size: its length, its name, the power of two of its elements, its calls, and those of libraries."""
     table = rs.where_is(shapes.points_of(results), status="ok")
     table = table.assign(size=table["n"].map(shapes.size_of))
     for operation, (what, _) in shapes.SECTIONS.items():
         for (line, size), calls in table[table["operation"] == operation].groupby(["line", "size"]):
-            libraries = calls[~calls["variant"].str.match("(exact|modern|tuned)/")]
             name = f"segments, {line}" if what == "segments" else f"{what} of {length(int(line))}"
-            yield line, name, size, rs.fastest(calls), None if libraries.empty else rs.fastest(libraries)
+            yield line, name, size, calls, calls[~calls["variant"].str.match("(exact|modern|tuned)/")]
 
 
 def shapes_to_call(results: rs.Results) -> str:
-    """The fastest call at some shapes of about 2^26 elements, and the fastest library."""
+    """The fastest call at some shapes of about 2^26 elements, and the fastest library. Segments have the largest size at
+    which sums by key were timed: others take long for short segments."""
     if results.experiment("shapes") is None:
         return "No results are committed yet. `reductio run shapes` measures on your GPU, and `reductio plot` draws."
-    found = list(fastest_by_shape(results))
-    largest, rows = min(26, max(size for _, _, size, _, _ in found)), []
-    for line, name, size, best, library in found:
-        if size == largest and (isinstance(line, str) or line in LENGTHS):
-            beside = ["none was timed", ""] if library is None else [
-                f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"]
-            rows.append([name, f"`{best['variant']}`", microseconds(best["time_median_s"]),
-                         f"{100 * best['share_of_read_ceiling']:.0f} %", *beside])
-    head = [f"f32, 2^{largest} in all", "fastest", "us", "of the ceiling", "fastest library", "times as long"]
-    return "\n\n".join((markdown(head, rows, "llrrlr"), "![Map of the sums of rows, columns and "
-                        "segments: shape, elements and share of the ceiling](rows.png)"))
+    found: dict[str, dict] = {}
+    for line, name, size, calls, libraries in calls_by_shape(results):
+        if size <= 26 and (isinstance(line, str) or line in LENGTHS):
+            found.setdefault(name, {})[size] = calls, libraries
+    largest, rows = max(max(sizes) for sizes in found.values()), []
+    for name, sizes in found.items():
+        by_key = [size for size, (_, libraries) in sizes.items() if libraries["variant"].str.endswith("/reduce-by-key").any()]
+        size = max(name.startswith("segments") and by_key or sizes)
+        (calls, libraries), beside = sizes[size], ["none was timed", ""]
+        best = rs.fastest(calls)
+        if not libraries.empty:
+            library = rs.fastest(libraries)
+            beside = [f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"]
+        rows.append([name if size == largest else f"{name}, 2^{size}", f"`{best['variant']}`",
+                     f"{100 * best['share_of_read_ceiling']:.0f} %", *beside])
+    head = [f"f32, 2^{largest} if not named", "fastest", "of the ceiling", "fastest library", "times as long"]
+    return "\n\n".join((markdown(head, rows, "llrlr"), "![Share of the ceiling, by shape and elements](rows.png)"))
 
 
 def all_shapes(results: rs.Results) -> str:
-    """CSV: the same of all shapes and sizes."""
-    lines = ["shape,elements,fastest,time_us,share_of_ceiling,fastest_library,its_time_us"]
-    for _, name, size, best, library in fastest_by_shape(results) if results.experiment("shapes") is not None else ():
-        beside = ["", ""] if library is None else [library["variant"], us_in_csv(library["time_median_s"])]
+    """CSV: the fastest call of all shapes and sizes, ours and the fastest library, each with its time."""
+    lines = ["shape,elements,fastest,time_us,share_of_ceiling,ours,its_time_us,fastest_library,library_time_us"]
+    for _, name, size, calls, libraries in calls_by_shape(results) if results.experiment("shapes") is not None else ():
+        best, ours, beside = rs.fastest(calls), calls[calls["variant"].str.startswith("tuned/")], []
+        for others in (ours, libraries):
+            fastest = None if others.empty else rs.fastest(others)
+            beside += ["", ""] if fastest is None else [fastest["variant"], us_in_csv(fastest["time_median_s"])]
         lines.append(",".join([name.replace(",", ""), f"2^{size}", best["variant"], us_in_csv(best["time_median_s"]),
                                f"{best['share_of_read_ceiling']:.2f}", *beside]))
     return "\n".join(lines) + "\n"
