@@ -5,7 +5,7 @@
 
 FOLDER/ctypes-agreement.csv gets three comparisons: kernels replayed, kernels in graphs, and calls until the result is on
 the host. The library (baselines/cub_by_c.cu) is also the plug-in plug/cub. To `python -m reductio` this file is a
-plug-in with ctypes/cub, as docs/peers.md shows it.
+plug-in with ctypes/cub, which docs/peers.md names.
 Exit code: 0 compared, 1 not.
 """
 

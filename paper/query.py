@@ -194,6 +194,12 @@ def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
 
 
 
+def open_claims(d: rs.Results, other: str) -> int:
+    """How many claims another folder leaves undecided at the document's own size, or near a threshold."""
+    verdicts = d.other(other).rows("verdicts", role="claim")["verdict"]
+    return verdicts.isin(["not decidable here", "within 2 % of the threshold"]).sum()
+
+
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
     both = beside(d, d.other(other))
@@ -230,13 +236,32 @@ def fits(d: rs.Results, call: str) -> list[float]:
     return [1e6 * r["latency_s"], 1e-12 * r["bandwidth_bytes_per_s"]]
 
 
-def of_index(d: rs.Results, call: str) -> tuple[float, float, float]:
+def share_that_fits(d: rs.Results, scope: str) -> float:
+    """The share of the device-timed f32 calls whose times a latency and a bandwidth fit."""
+    rows = d.rows("models", experiment="comparison", device="cuda", timing_mode="device", element_type="f32",
+                  range=scope)
+    return (rows["status"] == "ok").sum() / (rows["status"] != "too_few_sizes").sum()
+
+
+def of_index(d: rs.Results, call: str, index: str = "u64") -> tuple[float, float, float]:
     """t(u64) / t(i32) on the device at 2^28, and the speedups of i32 and u64 over CUB."""
-    i32, u64 = (d.row("index", f"{call}:index={i}", n=2**28, element_type="i32", status="ok") for i in ("i32", "u64"))
+    i32, u64 = (d.row("index", f"{call}:index={i}", n=2**28, element_type="i32", status="ok") for i in ("i32", index))
     part = "time_median_s" if i32["timing_mode"] == "device" else "device_part_median_s"
     return u64[part] / i32[part], i32["speedup"], u64["speedup"]
 
 
+def second_over_first(d: rs.Results, experiment: str, n: int) -> pd.Series:
+    """How many times as long each call took on the device of the second H200."""
+    key = ["variant", "settings", "operation", "element_type", "cache_state", "offset_elements"]
+    ours, theirs = (of.rows(experiment, n=n, timing_mode="device", status="ok").set_index(key)["time_median_s"]
+                    for of in (d, d.other(SECOND)))
+    return (theirs / ours).dropna()
+
+
+def grids(d: rs.Results, variant: str) -> pd.Series:
+    """Times by the number of blocks per SM."""
+    rows = d.rows("multiblock", f"multiblock/{variant}", n=10**8, timing_mode="device", status="ok")
+    return rows.assign(each=rs.setting(rows, "grid") / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
 
 def of_tuned(d: rs.Results, way: str = "", **where) -> pd.DataFrame:
     """tuned.csv at even sizes and starts."""
@@ -253,6 +278,15 @@ def over_sum_tuned(d: rs.Results) -> pd.Series:
     """The speedup of tuned over CUB with the type's best policy, of medians, where both have times."""
     return ratios(d, "tuned", "cub/sum-tuned", "tuned/sum",
                   ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"])
+
+
+def cost_of_keeping(d: rs.Results) -> pd.Series:
+    """How many times as long calls on a cold, dirty L2 take that keep 32 MiB of their input there, by autotune."""
+    rows = d.rows("autotune", "tuned/sum", timing_mode="device", cache_state="cold_dirty", status="ok")
+    kept = rows["settings"].str.extract(r"kept=(\w+)", expand=False)
+    rows = rows.assign(kept=kept, settings=rows["settings"].str.replace(r"kept=\w+", "", regex=True))
+    times = {k: of.set_index(["element_type", "n", "settings"])["time_median_s"] for k, of in rows.groupby("kept")}
+    return (times["32"] / times["0"]).dropna()
 
 
 def ceiling_with(d: rs.Results, words: int) -> float:

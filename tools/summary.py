@@ -83,7 +83,8 @@ def places(results: rs.Results, stem: str) -> str:
         card = entry["machine_id"] or ""
         of_gpu = f"{machine.gpu} {card[:12] or '(card not recorded)'}"
         where = of_gpu if not card or card.startswith("GPU-") else card  # of a CPU its name
-        commits.setdefault(where, {})[(entry["git_revision"] or "")[:8] or "not recorded"] = None
+        commit = (entry["git_revision"] or "")[:8] or "not recorded"
+        commits.setdefault(where, {})[commit + " (with changes)" * bool(entry.get("git_dirty"))] = None
     return " and ".join(f"{where}, commit {' and '.join(of)}" for where, of in commits.items())
 
 
@@ -303,7 +304,8 @@ def all_shapes(results: rs.Results) -> str:
 
 
 # By page what was measured there; and page, the table's name, and what makes it. Without a name it is the whole file.
-MEASURED = {"docs/claims.md": "squares twopass unrolling levels multiblock cpu-intel-xeon/vector_add as-printed copies",
+MEASURED = {"README.md": "comparison",
+            "docs/claims.md": "squares twopass unrolling levels multiblock probes cpu-intel-xeon/vector_add ncu as-printed copies",
             "docs/comparing.md": "compare-example", "docs/measuring.md": "comparison limits modern",
             "docs/results.md": "comparison index nvidia-h100-80gb-hbm3/comparison",
             "docs/peers.md": "peers nvidia-h100-peers/ctypes-agreement", "docs/releases.md": "releases",

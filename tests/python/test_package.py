@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import types
 import typing
 from pathlib import Path
@@ -622,6 +623,31 @@ def test_compare_raises_where_nothing_could_be_compared():
         raise ValueError("always")
     with pytest.raises(reductio.Error, match="nothing could be compared: mine/fails: failed, fails raised ValueError: always"):
         reductio.compare("host/plain", declared(fails), show=False, **FEW)
+
+
+def test_compare_raises_where_something_became_slower():
+    def sleeps(x, out, stream):
+        time.sleep(0.002)
+        np.sum(x, out=out)
+    slow = declared(sleeps)
+    with pytest.raises(reductio.Error, match="^SLOWER beside host/plain: mine/sleeps at n = 4096, f32, end_to_end: 0.00"):
+        reductio.compare("host/plain", slow, fail_if_slower=True, show=False, **FEW)
+    assert list(reductio.compare("host/plain", slow, show=False, **FEW)["verdict"]) == ["SLOWER"]  # a report, no gate
+
+
+def test_compare_raises_where_a_gate_is_undecided():
+    itself = dict(effect="0.0000001%", show=False, **FEW)  # far below the clock's resolution
+    with pytest.raises(reductio.Error, match="^UNDECIDED beside host/plain: host/plain at n = 4096, f32, end_to_end: "):
+        reductio.compare("host/plain", "host/plain", fail_if_slower=True, **itself)
+    assert list(reductio.compare("host/plain", "host/plain", **itself)["verdict"]) == ["UNDECIDED"]
+
+
+def test_compare_passes_where_a_gate_holds():
+    def sleeps(x, out, stream):
+        time.sleep(0.002)
+        np.sum(x, out=out)
+    table = reductio.compare(declared(sleeps), "host/plain", fail_if_slower=True, show=False, **FEW)
+    assert list(table["verdict"]) == ["FASTER"]
 
 
 def test_an_interrupt_stays_one(monkeypatch):

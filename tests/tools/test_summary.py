@@ -203,13 +203,13 @@ def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
     results = machine("m", [run(card, "0123456789", experiment="squares"), run(card, "0123456789", experiment="twopass"),
                             run(card, "0123456789", experiment="tuned"), run("GPU-2", "abcdef0123", experiment="tuned")],
                       [run(None, None, tool="compare", sha256={"to-host.csv": "1"})])
-    machine("c", [run("A CPU", "abcdef0123", experiment="cpu"), run("A CPU", "1111111111", experiment="cpu")])
+    machine("c", [run("A CPU", "abcdef0123", experiment="cpu"), run("A CPU", "1111111111", experiment="cpu", git_dirty=True)])
     assert summary.measured_on("squares twopass", results) == "Measured on G GPU-12345678, commit 01234567."
     assert summary.measured_on("tuned", results) == (
         "Measured on G GPU-12345678, commit 01234567 and G GPU-2, commit abcdef01.")
     assert " ".join(summary.measured_on("squares to-host c/cpu twopass", results).split()) == (
         "Measured `squares`, `twopass` on G GPU-12345678, commit 01234567. `to-host` on G (card not recorded), commit not "
-        "recorded. `cpu` on A CPU, commit abcdef01 and 11111111.")
+        "recorded. `cpu` on A CPU, commit abcdef01 and 11111111 (with changes).")
     with pytest.raises(SystemExit, match="there is no levels.csv"):
         summary.measured_on("levels", results)
     (results.folder / "levels.csv").touch()

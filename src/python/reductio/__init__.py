@@ -84,12 +84,13 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
     Python until the result is in host memory. Returns a Table: a pandas DataFrame if pandas is installed, else a list of
     dictionaries, with plot(). Columns, among others: `variant`, `element_type`, `n`, `timing_mode`, `base_time_s` and
     `time_s` (medians), `ratio` (how many times as fast as the base), `ratio_low`, `ratio_high`, `verdict`, and `reason`
-    where there is no ratio. Raises Error if nothing could be compared."""
+    where there is no ratio. Raises Error if nothing could be compared; with fail_if_slower=True also unless each row is
+    FASTER or SAME."""
     ids, functions = _split([base, *variants])
     with tempfile.TemporaryDirectory(prefix="reductio-") as folder:
         file, printed = os.path.join(folder, "comparison.json"), _Tee(sys.stdout if show else None)
         with contextlib.redirect_stdout(printed):
-            _call(["compare", *ids, f"--json-to={file}", *_words_of(options)], functions)
+            code = _call(["compare", *ids, f"--json-to={file}", *_words_of(options)], functions)
         if not os.path.exists(file):
             raise Error("nothing was compared")
         from ._table import read
@@ -97,6 +98,8 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
     reasons = [row["reason"] for row in table.rows() if row["ratio"] is None]
     if len(reasons) == len(table.rows()):
         raise Error("nothing could be compared" + (f": {reasons[0]}" if reasons else ""))
+    if code and options.get("fail_if_slower"):
+        raise Error(_failing(table.rows()))
     return table
 
 
@@ -116,6 +119,16 @@ def run(*experiments: str, variants: Iterable["Variant | str"] | None = None, ou
     if code:
         raise Error("some rows failed; their reasons are in the CSV files in " + os.fspath(out))
     return Path(out)
+
+
+def _failing(rows: "list[dict]") -> str:
+    """Why a comparison that fails if something is slower fails: the rows that are, else those without a verdict."""
+    slower = [row for row in rows if row["verdict"] == "SLOWER"]
+    open_ = [row for row in rows if row["ratio"] is None or row["verdict"] == "UNDECIDED"]
+    told = [f"{row['variant']} at n = {row['n']}, {row['element_type']}, {row['timing_mode']}"
+            + (f": {row['ratio']:.3g} times as fast" if row["ratio"] is not None else f": {row['reason']}")
+            for row in slower or open_]
+    return f"{'SLOWER' if slower else 'UNDECIDED'} beside {rows[0]['base']}: " + "; ".join(told)
 
 
 def _regex(ids: Iterable[str]) -> str:
