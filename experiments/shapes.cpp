@@ -31,29 +31,32 @@ AskedShapes map() {
   return out;
 }
 
-/// A row or a column of the map, which has none of no elements. Every output of every call is copied to the host and
-/// compared, which takes longer than all the rest. So only the fastest calls go beyond 2^26 elements; kernels for
-/// learners, exact sums, sums by key and CUB's newest sums by offsets, as fast as the toolkit's, have fewer outputs.
-/// One thread that adds up a long row would take as long.
+/// A row or a column of the map, which has none of no elements. One thread that adds up a long row takes too long.
 bool is_on_map(const Point& p) {
   constexpr std::size_t most_of_a_thread = std::size_t{1} << 18;
-  const std::string& id = p.variant->id;
-  const std::string_view group = p.variant->group();
-  const bool has_fewer =
-      group == "exact" || id == "cub/reduce-by-key" || (id.starts_with("cub@") && id.ends_with("/segmented"));
-  const bool is_fast = group == "tuned" || group == "cublas" || id.ends_with("/segmented-fixed");
-  if (p.problem.n > (1u << 26) && !is_fast) return false;
-  const std::size_t most_outputs = std::size_t{1} << (group == "modern" ? 20 : has_fewer ? 22 : 25);
-  if (id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
-  // Sizes are a little less than a power of 2 if the line's length is none. 2^18, 2^22 and 2^26 remain.
-  const auto log_n = std::bit_width(p.problem.n + p.problem.n / 8) - 1;
-  if ((group == "exact" || group == "modern") && log_n % 4 == 0) return false;
+  if (p.problem.n == 0) return false;
+  if (p.variant->id == "modern/row-by-thread" && p.problem.columns() > most_of_a_thread) return false;
   const std::vector<std::size_t> all = lines();
   const auto among = [&](std::size_t line) { return std::find(all.begin(), all.end(), line) != all.end(); };
-  if (p.problem.n == 0 || p.problem.outputs() > most_outputs) return false;
   if (p.problem.operation == Operation::row_sums) return among(p.problem.columns());
   if (p.problem.operation == Operation::column_sums) return among(p.problem.rows());
   return true;
+}
+
+/// Of the map's own sizes, what the time of a run allows. Every output of every call is copied to the host and
+/// compared, which takes longer than all the rest. So calls have fewer outputs, but for those that are fast at rows of
+/// a few.
+bool is_worth_its_time(const Point& p) {
+  const std::string& id = p.variant->id;
+  const std::string_view group = p.variant->group();
+  const bool is_large = p.problem.n > (1u << 26), of_cub = id.ends_with("/segmented"),
+             is_newest = id.starts_with("cub@");
+  if (is_large && p.problem.operation == Operation::segment_sums) return false;
+  // Sizes are a little less than a power of 2 if the line's length is none. 2^18, 2^22 and 2^26 remain.
+  const auto log_n = std::bit_width(p.problem.n + p.problem.n / 8) - 1;
+  if ((group == "exact" || group == "modern") && log_n % 4 == 0) return false;
+  const bool has_fewer = group == "exact" || id == "cub/reduce-by-key" || (of_cub && (is_large || is_newest));
+  return p.problem.outputs() <= std::size_t{1} << (group == "modern" ? 20 : has_fewer ? 22 : 25);
 }
 
 /// What points of an experiment have beside their shapes.
@@ -66,7 +69,7 @@ struct Way {
 };
 
 std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceKind device) {
-  const bool chosen = !selection.shapes.empty();
+  const bool chosen = !selection.shapes.empty(), sizes_chosen = !selection.sizes.empty();
   Selection over_shapes = selection;
   if (over_shapes.operations.empty() && !chosen)
     over_shapes.operations = {Operation::row_sums, Operation::column_sums, Operation::segment_sums};
@@ -80,7 +83,7 @@ std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceK
                            const auto& operations = p.variant->operations;
                            const bool has_it =
                                std::find(operations.begin(), operations.end(), p.problem.operation) != operations.end();
-                           return has_it && (chosen || is_on_map(p));
+                           return has_it && (chosen || (is_on_map(p) && (sizes_chosen || is_worth_its_time(p))));
                          }},
                     over_shapes, device);
 }

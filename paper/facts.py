@@ -72,9 +72,9 @@ class Fact:
         typed = MARK.findall(self.words)
         if not typed:
             return "" if isinstance(answer, (bool, np.bool_)) and answer else f"; by the data it is {answer}"
-        if isinstance(answer, contrasts.Contrast):
-            answer = answer.value, answer.low, answer.high
-        values = [float(v) for v in (answer if isinstance(answer, (tuple, list)) else (answer,))][:len(typed)]
+        if isinstance(answer, contrasts.Contrast):  # with its interval, if the sentence has one
+            answer = (answer.value, answer.low, answer.high)[:len(typed)]
+        values = [float(v) for v in (answer if isinstance(answer, (tuple, list)) else (answer,))]
         same = len(values) == len(typed) and all(map(agrees, typed, values))
         return "" if same else f"; by the data: {', '.join(f'{v:.6g}' for v in values)}"
 

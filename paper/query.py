@@ -193,7 +193,6 @@ def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
     return call_of(rs.fastest(by_hand(d, n=n, **which)))
 
 
-
 def open_claims(d: rs.Results, other: str) -> int:
     """How many claims another folder leaves undecided at the document's own size, or near a threshold."""
     verdicts = d.other(other).rows("verdicts", role="claim")["verdict"]
@@ -228,19 +227,11 @@ def seconds(d: rs.Results, *experiments: str) -> float:
     return sum(r["time_spent"]["wall_s"] for r in runs(d, *experiments))
 
 
-
 def fits(d: rs.Results, call: str) -> list[float]:
     """Latency in us and bandwidth in TB/s beyond L2, of f32 on the device."""
     r = d.row("models", call, experiment="comparison", element_type="f32", operation="sum", timing_mode="device",
               range="beyond", status="ok")
     return [1e6 * r["latency_s"], 1e-12 * r["bandwidth_bytes_per_s"]]
-
-
-def share_that_fits(d: rs.Results, scope: str) -> float:
-    """The share of the device-timed f32 calls whose times a latency and a bandwidth fit."""
-    rows = d.rows("models", experiment="comparison", device="cuda", timing_mode="device", element_type="f32",
-                  range=scope)
-    return (rows["status"] == "ok").sum() / (rows["status"] != "too_few_sizes").sum()
 
 
 def of_index(d: rs.Results, call: str, index: str = "u64") -> tuple[float, float, float]:
@@ -257,11 +248,6 @@ def second_over_first(d: rs.Results, experiment: str, n: int) -> pd.Series:
                     for of in (d, d.other("nvidia-h200-second")))
     return (theirs / ours).dropna()
 
-
-def grids(d: rs.Results, variant: str) -> pd.Series:
-    """Times by the number of blocks per SM."""
-    rows = d.rows("multiblock", f"multiblock/{variant}", n=10**8, timing_mode="device", status="ok")
-    return rows.assign(each=rs.setting(rows, "grid") / d.machine.get("gpu.sm_count")).set_index("each")["time_median_s"]
 
 def of_tuned(d: rs.Results, way: str = "", **where) -> pd.DataFrame:
     """tuned.csv at even sizes and starts."""
@@ -304,7 +290,6 @@ def parts(d: rs.Results, n: int) -> list[float]:
     floor, read = ours["launch_floor_s"], ours["read_time_s"]
     times = [row["time_median_s"] for row in (ours, cub)]
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
-
 
 
 def exact_over_tuned(d: rs.Results, n: int = 2**28) -> pd.Series:
@@ -386,8 +371,6 @@ def of_determinism(d: rs.Results, value: str, kind: str, *exponents: int) -> lis
 def peer(d: rs.Results, variant: str, n: int = 2**24, mode: str = "replay", element_type: str = "f32") -> float:
     """A time of peers.csv, cold, in us."""
     return us(d, variant, n, "peers", timing_mode=mode, element_type=element_type)
-
-
 
 
 def of_all_runs(d: rs.Results | None, call: str, *modes: str) -> pd.DataFrame:

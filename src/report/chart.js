@@ -300,7 +300,8 @@ function describe(/** @type {Point} */ p) {
       "launch", isFinite(v("grid_blocks")) &&
         `${grouped(v("grid_blocks"))} blocks of ${grouped(v("block_threads"))} threads`
     ],
-    ["fastest sample", microInterval(v("time_min_s"))], ["95th percentile", microInterval(v("time_p95_s"))],
+    ["fastest sample", isFinite(v("time_min_s")) && microInterval(v("time_min_s"))],
+    ["95th percentile", isFinite(v("time_p95_s")) && microInterval(v("time_p95_s"))],
     ["title", c.title], ["source", c.cites],
     ["strategy", ["thread", "block", "grid"].filter(level => c[level]).map(level => `${level}: ${c[level]}`).join("; ")],
     ["code", sourceOf(s.variant)], ["run", wordOf(s, "run_id", p.row)]
@@ -586,8 +587,9 @@ function showTable() {
     at: new Map(drawn.map(p => [p.n, p]))
   }));
   if (ranked.by === "variant") lines = d3.sort(lines, line => line.name);
-  if (sizes.includes(n)) lines = d3.sort(lines, line => (less ? 1 : -1) * (line.at.get(n)?.y ?? NaN));
-  if (ranked.turned) lines.reverse();
+  if (ranked.by === "variant" && ranked.turned) lines.reverse();
+  const sign = Boolean(less) === ranked.turned ? -1 : 1;
+  if (sizes.includes(n)) lines = d3.sort(lines, line => sign * (line.at.get(n)?.y ?? NaN));  // those without it last
   const columns = ["variant", ...sizes.map(String)];
   const heads = columns.map(name => button(`rank-${name}`, name === "variant" ? name : size(Number(name)), () => {
     after(() => {

@@ -120,8 +120,9 @@ const USUAL = /** @type {Record<string, string[]>} */ ({
 /** The address tells the view. Another of the views is a step that the Back button takes back. */
 function writeFragment() {
   const said = new URLSearchParams(SIMPLE.filter(name => state[name]).map(name => [name, state[name]]));
-  for (const [name, word] of Object.entries(state.choice))
-    if (options.get(name)?.length !== 1) said.set(name, word);
+  // A view without a chart has no choice: what the address asked for stays in it.
+  for (const [name, word] of Object.entries(Object.keys(state.choice).length ? state.choice : state.asked))
+    if (word !== null && options.get(name)?.length !== 1) said.set(name, word);
   for (const key of state.series ?? []) said.append("s", key);
   if (state.series?.length === 0) said.set("s", "");
   for (const name of state.only ?? []) said.append("folder", name);

@@ -10,10 +10,11 @@
 /// A column's bits follow from its elements, its type, the number and shape of the matrices, and whether they have a
 /// pitch: not from the address or the GPU.
 ///
-/// How it works: lanes have neighbouring columns, 16 bytes each, and the threads above them take rows in turn. Several
-/// blocks share many rows. Each stores its sums, and the last one to come adds them up in a fixed order. A few
-/// columns without a pitch are read as a matrix of fewer rows that are longer: row j of 2 m columns is rows 2 j and
-/// 2 j + 1 of m. In the end the copies of each column are added up.
+/// How it works: lanes have neighbouring columns, 16 bytes each, and the threads above them take rows in turn. A block
+/// has a tile of columns to itself if there are enough tiles. Else several blocks share the rows of a tile. Each stores
+/// its sums, and the last one to come adds them up in a fixed order. Where rows do not all start at multiples of 16
+/// bytes, lanes load element by element. A few columns without a pitch are read as a matrix of fewer rows that are
+/// longer: row j of 2 m columns is rows 2 j and 2 j + 1 of m. In the end the copies of each column are added up.
 
 #include <numeric>
 
@@ -59,8 +60,8 @@ ColumnShape column_shape(std::size_t rows, std::size_t columns, std::size_t pitc
   const auto tiles = [&](unsigned log_lanes) {
     return std::max<std::size_t>(ceil_div(vectors, std::size_t{1} << log_lanes), 1);
   };
-  // Blocks that share a tile take 2 us to meet. So a block each, if there can be enough tiles: narrower ones, but of a
-  // large matrix at least a cache line, which would be fetched twice.
+  // Blocks that share a tile take 2 us to meet. So tiles are made narrower until there are enough for a block each. In
+  // a large matrix no tile is narrower than a cache line, which two blocks would fetch twice.
   const unsigned narrowest = bytes > 16 * MiB ? 3 : 1;
   unsigned log_lanes = narrowest;
   while (log_lanes < 9 && rows < 8 * down(log_lanes)) ++log_lanes;  // eight rows a thread, if there are so many

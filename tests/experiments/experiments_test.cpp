@@ -716,29 +716,40 @@ TEST(Experiments, ShapesHasTheLibrariesCallsBesideOurRows) {
   for (const std::string& id : ids) EXPECT_TRUE(id.find('@') == std::string::npos || id.starts_with(release)) << id;
 }
 
-TEST(Experiments, ShapesHasOtherTypesAtAFewShapesAndFewCallsOfTheMostOutputs) {
+TEST(Experiments, ShapesHasOtherTypesAtAFewShapesAndALibraryBesideEachOfOurs) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
   const std::vector<Point> points = find_experiment("shapes").points({}, DeviceKind::cuda);
   EXPECT_LE(points.size(), 1100u);
-  for (const Point& p : points) EXPECT_FALSE(p.variant->id == "cublas/gemv-ones" && p.problem.type == ElementType::i32);
   std::map<std::string, std::set<std::size_t>> sizes;
-  std::map<std::string, std::set<std::string>> types;
-  std::set<std::string> with_most_outputs;
+  std::map<std::string, std::set<std::string>> types, groups;
   for (const Point& p : points) {
-    const std::string type(name(p.problem.type));
+    const std::string type(name(p.problem.type)), group(p.variant->group());
     if (p.problem.operation == Operation::row_sums && p.problem.columns() == 1 << 12)
-      sizes[std::string(p.variant->group()) + " " + type].insert(p.problem.n);
+      sizes[group + " " + type].insert(p.problem.n);
     types[std::string(name(p.problem.operation))].insert(type);
-    if (p.problem.n == std::size_t{1} << 28 && p.problem.outputs() == std::size_t{1} << 25)
-      with_most_outputs.insert(p.variant->id);
+    EXPECT_FALSE(p.variant->id == "cublas/gemv-ones" && p.problem.type == ElementType::i32);
+    if (p.problem.type == ElementType::f32) groups[describe_group(p)].insert(group);
   }
   EXPECT_EQ(sizes["modern f32"], (std::set<std::size_t>{1 << 18, 1 << 22, 1 << 26}));
   EXPECT_EQ(sizes["tuned f32"].size(), 6u);
   EXPECT_EQ(sizes["tuned bf16"], std::set<std::size_t>{1 << 26});
   for (const char* operation : {"row_sums", "column_sums", "segment_sums"})
     EXPECT_EQ(types[operation], (std::set<std::string>{"f32", "f64", "i32", "bf16"})) << operation;
-  EXPECT_TRUE(with_most_outputs.contains("tuned/rows"));
-  EXPECT_FALSE(with_most_outputs.contains("cub/segmented")) << "which takes some 30 ms for them";
+  for (const auto& [point, of] : groups)
+    if (of.contains("tuned")) {
+      const bool has_library = std::any_of(
+          of.begin(), of.end(), [](const std::string& group) { return group.starts_with("cub") || group == "thrust"; });
+      EXPECT_TRUE(has_library) << point;
+    }
+}
+
+TEST(Experiments, ShapesLeavesNothingOutOfSizesThatAreAskedFor) {
+  Selection selection;
+  selection.sizes = {std::size_t{1} << 20};
+  selection.variants_regex = "^(exact|modern)/row";
+  std::set<std::string> ids;
+  for (const Point& p : find_experiment("shapes").points(selection, gpu())) ids.insert(p.variant->id);
+  EXPECT_TRUE(ids.contains("exact/rows") && ids.contains("modern/row-by-warp"));
 }
 
 TEST(Experiments, PeersHasFloatsAtFiveSizesAndOtherTypesAtOne) {

@@ -50,6 +50,7 @@ def project(tmp_path):
     ("of <1.98>", 'measured("a/b:block=64,finish=x", 4)["speedup"]', ""),
     ("<1.98> [<1.97>, <1.99>]", '(1.98, 1.971, 1.989)', ""),
     ("<1,234> of them", '1234.4', ""),
+    ("<1,234> of them", '[*{1234, 1235}]', 'page.md says "1,234 of them"; by the data: 1234, 1235'),
     ("One takes", 'us("a/b:block=64", 4) < us("a/b:block=128", 4)', ""),
     ("takes <1.23> us", 'us("a/b:block=128", 4)', 'page.md says "takes 1.23 us"; by the data: 2'),
     ("One takes", '1 > 2', 'page.md says "One takes"; by the data it is False'),

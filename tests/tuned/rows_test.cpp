@@ -42,8 +42,8 @@ void a_row_has_its_own_bits(const Value& value) {
   std::mt19937 random(7);
   constexpr std::size_t in_vector = 16 / sizeof(In);
   // Around each of the trees; behind 512 vectors a row is a block's, behind 8,192 it has tiles.
-  const std::vector<std::size_t> vectors{1,   2,   9,    130,  520,  1100, 4100, 9000, 2100, 3,
-                                         5,   17,  33,   65,   512,  513,  1024, 1025, 2049, 8192, 8193};
+  const std::vector<std::size_t> vectors{1,  2,  9,  130, 520, 1100, 4100, 9000, 2100, 3,   5,
+                                         17, 33, 65, 512, 513, 1024, 1025, 2049, 8192, 8193};
   for (const std::size_t length : few_if_sanitized(8, vectors)) {
     const std::size_t n = length * in_vector - length % 3 % in_vector, rows = 3, pitch = n + 5;
     SCOPED_TRACE(n);
@@ -182,23 +182,27 @@ TEST_P(SimRows, SegmentsOfAnyLengths) {
   segments_of<float, float>(std::vector<std::size_t>(3000, 0), 0);
 }
 
-/// By one block and by many, with a rest behind the rows that are read as one; at odd addresses by other loads.
+/// By one block and by many, with a rest behind the rows that are read as one; at odd addresses by other loads. What
+/// lies between rows (pitch) would show.
 template <class In, class Acc>
-void columns_of(std::size_t rows, std::size_t columns) {
+void columns_of(std::size_t rows, std::size_t columns, std::size_t pitch = 0, std::size_t matrices = 1) {
+  if (pitch == 0) pitch = columns;
   SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(columns) + " columns");
-  std::vector<In> values(rows * columns), shifted(1 + rows * columns);
-  std::vector<Acc> want(columns);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = shifted[i + 1] = In(static_cast<int>(i * 7 % 31) - 12);
-    want[i % columns] += static_cast<Acc>(static_cast<int>(i * 7 % 31) - 12);
-  }
+  std::vector<In> values(matrices * rows * pitch, In(100)), shifted(1 + values.size(), In(100));
+  std::vector<Acc> want(matrices * columns);
+  for (std::size_t r = 0; r < matrices * rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c) {
+      const int value = static_cast<int>((r * columns + c) * 7 % 31) - 12;
+      values[r * pitch + c] = shifted[r * pitch + c + 1] = In(value);
+      want[r / rows * columns + c] += static_cast<Acc>(value);
+    }
   const auto in = on_device(values), odd = on_device(shifted);
   const auto workspace = zeros<std::uint64_t>(tuned::columns_workspace_words<In, Acc>());
-  const Buffer<Acc> out(columns);
-  tuned::sum_columns(in.ptr(), rows, columns, columns, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
-  EXPECT_EQ(on_host(out), want);
-  tuned::sum_columns(odd.ptr() + 1, rows, columns, columns, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr);
-  EXPECT_EQ(on_host(out), want);
+  const Buffer<Acc> out(want.size());
+  for (const In* const start : {static_cast<const In*>(in.ptr()), static_cast<const In*>(odd.ptr()) + 1}) {
+    tuned::sum_columns(start, rows, columns, pitch, out.ptr(), workspace.ptr(), two_sms_for_rows, nullptr, matrices);
+    EXPECT_EQ(on_host(out), want);
+  }
 }
 TEST_P(SimRows, ColumnsOfAnyShape) {
   columns_of<float, float>(2047 + 3 * 2048, 1);
@@ -206,6 +210,10 @@ TEST_P(SimRows, ColumnsOfAnyShape) {
   columns_of<double, double>(999, 33);
   columns_of<std::int32_t, std::int32_t>(3, 1001);
   columns_of<float, float>(700, 300);
+  // Tiles so narrow that a warp has lanes in several rows.
+  columns_of<std::int8_t, std::int32_t>(520, 100, 112);
+  columns_of<BF16, float>(520, 100, 104);
+  columns_of<float, float>(520, 100, 0, 2);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
     dictionaries, with plot(). Columns, among others: `variant`, `element_type`, `n`, `timing_mode`, `base_time_s` and
     `time_s` (medians), `ratio` (how many times as fast as the base), `ratio_low`, `ratio_high`, `verdict`, and `reason`
     where there is no ratio. Raises Error if nothing could be compared; with fail_if_slower=True also unless each row is
-    FASTER or SAME."""
+    FASTER or SAME, and the Error's `table` has the rows."""
     ids, functions = _split([base, *variants])
     with tempfile.TemporaryDirectory(prefix="reductio-") as folder:
         file, printed = os.path.join(folder, "comparison.json"), _Tee(sys.stdout if show else None)
@@ -99,7 +99,9 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
     if len(reasons) == len(table.rows()):
         raise Error("nothing could be compared" + (f": {reasons[0]}" if reasons else ""))
     if code and options.get("fail_if_slower"):
-        raise Error(_failing(table.rows()))
+        error = Error(_failing(table.rows()))
+        error.table = table
+        raise error
     return table
 
 
@@ -128,7 +130,7 @@ def _failing(rows: "list[dict]") -> str:
     told = [f"{row['variant']} at n = {row['n']}, {row['element_type']}, {row['timing_mode']}"
             + (f": {row['ratio']:.3g} times as fast" if row["ratio"] is not None else f": {row['reason']}")
             for row in slower or open_]
-    return f"{'SLOWER' if slower else 'UNDECIDED'} beside {rows[0]['base']}: " + "; ".join(told)
+    return f"{'SLOWER than' if slower else 'UNDECIDED beside'} {rows[0]['base']}: " + "; ".join(told)
 
 
 def _regex(ids: Iterable[str]) -> str:

@@ -24,7 +24,8 @@ ELEMENT_BYTES = {"i8": 1, "i32": 4, "i64": 8, "f16": 2, "bf16": 2, "f32": 4, "f6
 
 
 class Error(RuntimeError):
-    """What reductio says is wrong, in one line."""
+    """What reductio says is wrong, in one line. `table`: what was compared all the same, or None."""
+    table = None
 
 
 class Setting(Structure):
