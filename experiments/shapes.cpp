@@ -20,7 +20,9 @@ namespace reductio::drivers::shapes {
 namespace {
 
 /// Elements of a row, or of a column.
-std::vector<std::size_t> lines() { return {2, 8, 32, 128, 1000, 1 << 12, 1 << 15, 1 << 18, 1 << 22, 1 << 26}; }
+std::vector<std::size_t> lines() {
+  return {2, 8, 32, 128, 1000, 1 << 12, 1 << 15, 1 << 18, 1 << 22, 1 << 26};
+}
 
 AskedShapes map() {
   AskedShapes out{.segments = {"uniform:32", "powerlaw:2.1", "one-giant", "empty-many"}};
@@ -81,8 +83,8 @@ std::vector<Point> points_of(const Way& way, const Selection& selection, DeviceK
                      .has =
                          [=](const Point& p) {
                            const auto& operations = p.variant->operations;
-                           const bool has_it =
-                               std::find(operations.begin(), operations.end(), p.problem.operation) != operations.end();
+                           const bool has_it = std::find(operations.begin(), operations.end(), p.problem.operation) !=
+                                               operations.end();
                            return has_it && (chosen || (is_on_map(p) && (sizes_chosen || is_worth_its_time(p))));
                          }},
                     over_shapes, device);
@@ -103,17 +105,14 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const auto of_libraries = [&](const Variant& v) {
     return v.group() == "exact" || v.group() == "modern" ? std::vector<Settings>{} : settings(v);
   };
-  const auto has_type = [](const Point& p) {
-    const auto& types = p.variant->types;
-    return std::find(types.begin(), types.end(), p.problem.type) != types.end();
-  };
-  for (const Point& p : points_of({.types = {ElementType::f64, ElementType::i32, ElementType::bf16},
-                        .sizes = {std::size_t{1} << 26},
-                        .shapes = {.matrices = {{std::nullopt, 32}, {std::nullopt, 1 << 12}, {1 << 12, std::nullopt}},
-                                  .segments = {"powerlaw:2.1"}},
-                        .settings = of_libraries},
-                                  selection, device))
-    if (has_type(p)) out.push_back(p);
+  const Way other_types{
+      .types = {ElementType::f64, ElementType::i32, ElementType::bf16},
+      .sizes = {std::size_t{1} << 26},
+      .shapes = {.matrices = {{std::nullopt, 32}, {std::nullopt, 1 << 12}, {1 << 12, std::nullopt}},
+                 .segments = {"powerlaw:2.1"}},
+      .settings = of_libraries};
+  for (const Point& p : points_of(other_types, selection, device))
+    if (refusal(*p.variant, p.device, p.problem, p.settings).empty()) out.push_back(p);
   return out;
 }
 

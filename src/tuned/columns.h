@@ -129,9 +129,9 @@ __global__ void __launch_bounds__(columns_block, loads == ColumnLoads::two_vecto
   const auto column_of = [&](unsigned k) {
     return single ? x + ((k & ((1u << log_copies) - 1)) << log_across) : x * lanes + k;
   };
-  const auto row_of = [&](unsigned k) {
+  const auto row_of = [&](unsigned k) {  // beyond row y
     return single ? k >> log_copies << (columns_log_block - log_across) : 0;
-  };  // beyond y
+  };
   const In* const in = start + matrix * shape.elements;
   Acc* const out = sums_of_first + matrix * shape.sums;
   const std::int64_t first = std::int64_t{tile} * width, behind = shape.rows * (chunk + 1) / shape.chunks;

@@ -334,6 +334,7 @@ TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnS
       EXPECT_EQ(p.settings.text("block"), "64") << experiment << ": what the user has set takes their place";
 }
 
+
 TEST(Experiments, EachDocumentsStudyHasCubsCallOfItsOperationBesideEveryPointThatCubCanBe) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
   for (const char* experiment :
@@ -469,7 +470,8 @@ TEST(Experiments, UnrollingHasNineKernelsOverSizesAndSmallerBlocksAtTheDocuments
     EXPECT_EQ(*of_variant.rbegin(), std::size_t{1} << 28) << id;
     EXPECT_TRUE(of_variant.contains(find_variant(id).document_n)) << id;
   }
-  for (const auto& [n, of_size] : blocks) EXPECT_EQ(of_size, n == 1 << 24 ? all : std::set<std::string>{"1024"}) << n;
+  for (const auto& [n, of_size] : blocks)
+    EXPECT_EQ(of_size, n == 1 << 24 ? all : std::set<std::string>{"1024"}) << n;
 }
 
 TEST(Experiments, LevelsHasEveryFinishOfEveryKernelAndEveryNumberOfLoads) {

@@ -42,8 +42,8 @@ void a_row_has_its_own_bits(const Value& value) {
   std::mt19937 random(7);
   constexpr std::size_t in_vector = 16 / sizeof(In);
   // Around each of the trees; behind 512 vectors a row is a block's, behind 8,192 it has tiles.
-  const std::vector<std::size_t> vectors{1,  2,  9,  130, 520, 1100, 4100, 9000, 2100, 3,   5,
-                                         17, 33, 65, 512, 513, 1024, 1025, 2049, 8192, 8193};
+  const std::vector<std::size_t> vectors{1,   2,   9,    130,  520,  1100, 4100, 9000, 2100, 3,
+                                         5,   17,  33,   65,   512,  513,  1024, 1025, 2049, 8192, 8193};
   for (const std::size_t length : few_if_sanitized(8, vectors)) {
     const std::size_t n = length * in_vector - length % 3 % in_vector, rows = 3, pitch = n + 5;
     SCOPED_TRACE(n);
