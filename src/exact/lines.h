@@ -15,9 +15,10 @@
 ///
 /// Shapes are those of tuned/rows.h, columns.h and segments.h; types and values those of exact/exact.h.
 ///
-/// How it works: a warp takes a row of up to 16 KiB where there are many, and is done with one conversion. Blocks share
-/// the tiles of longer ones evenly and combine by ExactFinish, in words of the block where a row begins. Of columns a
-/// block loads a tile of 16 along its rows and turns it round in shared memory. Each of its warps adds up a column.
+/// How it works: a warp takes a row of up to 4 KiB, of up to 16 KiB where there are many, and is done with one
+/// conversion. Blocks share the tiles of longer ones evenly and combine by ExactFinish, in words of the block where a
+/// row begins. Of columns a block loads a tile of 16 along its rows and turns it round in shared memory. Each of its
+/// warps adds up a column.
 
 #include <algorithm>
 #include <cstddef>
@@ -334,22 +335,30 @@ struct LinesLaunch {
 constexpr std::size_t blocks_of_lines(const tuned::Gpu& gpu, unsigned per_sm = tuned::line_blocks_per_sm) {
   return std::min<std::size_t>(per_sm * gpu.sm_count, tuned::ExactFinish::most_blocks);
 }
-/// Whether each row is a warp's.
-template <class In>
-constexpr bool have_rows_warps(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
-  constexpr std::size_t at_once = tuned::line_blocks_per_sm * tuned::exact_block / 32;  // warps of an SM
-  return columns * sizeof(In) <= (rows < at_once * gpu.sm_count ? tuned::warp_line_bytes / 8 : tuned::warp_line_bytes);
-}
 /// Of a row of blocks. Its ends are part of the first.
 template <class In>
 constexpr std::size_t tiles_of_row(std::size_t columns) {
   return device::ceil_div(columns / tuned::Vector<In>::lanes, std::size_t{tuned::line_tile});
 }
+/// Whether each row is a warp's: while a resident block would take one row, a warp takes up to 4 KiB as fast. With each
+/// further row of a block it may be 4 KiB more.
+template <class In>
+constexpr bool have_rows_warps(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
+  constexpr std::size_t most = tuned::warp_line_bytes, as_fast = most / 4;
+  return columns * sizeof(In) <= std::min(most, as_fast * std::max<std::size_t>(
+                                                              device::ceil_div(rows, blocks_of_lines(gpu)), 1));
+}
+/// Blocks of longer rows. A row that has several has them for itself: a block with parts of two would end twice.
+template <class In>
+constexpr std::size_t blocks_of_rows(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
+  const std::size_t blocks = blocks_of_lines(gpu), tiles = tiles_of_row<In>(columns);
+  return rows > 0 && rows < blocks ? rows * std::min(tiles, blocks / rows) : std::min(blocks, rows * tiles);
+}
 template <class In>
 LinesLaunch rows_launch(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
   const std::size_t blocks = have_rows_warps<In>(rows, columns, gpu)
                                  ? device::ceil_div(rows, tuned::exact_block / 32)
-                                 : std::min(blocks_of_lines(gpu), rows * tiles_of_row<In>(columns));
+                                 : blocks_of_rows<In>(rows, columns, gpu);
   return {std::max<std::size_t>(blocks, 1), tuned::exact_block};
 }
 
