@@ -340,19 +340,21 @@ template <class In>
 constexpr std::size_t tiles_of_row(std::size_t columns) {
   return device::ceil_div(columns / tuned::Vector<In>::lanes, std::size_t{tuned::line_tile});
 }
-/// Whether each row is a warp's: while a resident block would take one row, a warp takes up to 4 KiB as fast. With each
-/// further row of a block it may be 4 KiB more.
+/// Whether each row is a warp's: while no resident block takes a second row, a warp takes up to 4 KiB as fast. With each
+/// further row of a block it may be 8 KiB more.
 template <class In>
 constexpr bool have_rows_warps(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
   constexpr std::size_t most = tuned::warp_line_bytes, as_fast = most / 4;
-  return columns * sizeof(In) <= std::min(most, as_fast * std::max<std::size_t>(
-                                                              device::ceil_div(rows, blocks_of_lines(gpu)), 1));
+  const std::size_t of_block = std::max<std::size_t>(device::ceil_div(rows, blocks_of_lines(gpu)), 1);
+  return columns * sizeof(In) <= std::min(most, as_fast * (2 * of_block - 1));
 }
-/// Blocks of longer rows. A row that has several has them for itself: a block with parts of two would end twice.
+/// Blocks of longer rows. A row's blocks have no other, since a block with parts of two would end twice. Two tiles are
+/// one block's, which rounds their sum at once.
 template <class In>
 constexpr std::size_t blocks_of_rows(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
   const std::size_t blocks = blocks_of_lines(gpu), tiles = tiles_of_row<In>(columns);
-  return rows > 0 && rows < blocks ? rows * std::min(tiles, blocks / rows) : std::min(blocks, rows * tiles);
+  if (rows == 0 || rows >= blocks) return std::min(blocks, rows * tiles);
+  return rows * (tiles <= 2 ? 1 : std::min(tiles, blocks / rows));
 }
 template <class In>
 LinesLaunch rows_launch(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {

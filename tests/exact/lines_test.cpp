@@ -131,20 +131,21 @@ TEST_P(SimLines, HaveTheBitsOfExactSums) {
   lines_have_the_bits_of_exact_sums<BF16, float>(5, 8205, [](double x) { return BF16(static_cast<float>(x)); });
 }
 
-/// Where a warp is as fast as a block, it takes a row, so that few short rows leave no lanes idle.
+/// A warp takes a row where it is as fast as a block, of whose threads a short row needs few.
 TEST(ExactRows, WarpsTakeShortRowsAndBlocksBelongToOneRow) {
   const auto blocks = [](std::size_t rows, std::size_t columns) {
     return exact::rows_launch<float>(rows, columns, tuned::h200).blocks;
   };
   EXPECT_EQ(blocks(0, 8192), 1u);
-  EXPECT_EQ(blocks(4194, 1000), 525u);   // 8 warps each
+  EXPECT_EQ(blocks(100, 1000), 13u);     // 8 warps each
   EXPECT_EQ(blocks(500, 2048), 500u);    // a block for 8 KiB, but
-  EXPECT_EQ(blocks(1000, 2048), 125u);   // of two such rows each, no more
+  EXPECT_EQ(blocks(1000, 3000), 125u);   // no block for two such rows
   EXPECT_EQ(blocks(1000, 4096), 528u);   // 16 KiB
-  EXPECT_EQ(blocks(1600, 4096), 200u);
-  EXPECT_EQ(blocks(128, 32768), 512u);   // of 8 tiles: four blocks each, not 4.1
-  EXPECT_EQ(blocks(16, 1 << 15), 128u);  // never more than tiles
-  EXPECT_EQ(blocks(600, 1 << 15), 528u);
+  EXPECT_EQ(blocks(1100, 4096), 138u);
+  EXPECT_EQ(blocks(128, 8192), 128u);    // two tiles
+  EXPECT_EQ(blocks(128, 32768), 512u);   // eight: four blocks each, not 4.1
+  EXPECT_EQ(blocks(16, 32768), 128u);    // never more than tiles
+  EXPECT_EQ(blocks(600, 32768), 528u);
 }
 
 /// One giant among dust, which all blocks share: 12 tiles and a bit of 4,096 floats each.
