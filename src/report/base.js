@@ -8,12 +8,8 @@ const {Plot, d3, DecompressionStream} = /** @type {any} */ (window);
 
 /** What an object holds itself: a variant may be called `constructor`. */
 const own = (/** @type {any} */ it, /** @type {string} */ name) => (Object.hasOwn(it, name) ? it[name] : undefined);
-const NAMES = /** @type {Record<string, string>} */ ({
-  device: "runs on",
-  offset_elements: "offset",
-  dataset: "data",
-  caller: "called",
-});
+const NAMES = /** @type {Record<string, string>} */ (
+  {device: "runs on", offset_elements: "offset", dataset: "data", caller: "called"});
 const WORDS = /** @type {Record<string, string>} */ ({
   moments: "sum and sum of squares",
   row_sums: "sums of rows",
@@ -35,8 +31,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
 const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name.replaceAll("_", " ");
 const labelOf = (/** @type {string} */ word) =>
   own(WORDS, word) ?? (/^[a-z_]+$/.test(word) ? word.replaceAll("_", " ") : word);
-const grouped = (/** @type {number} */ v, digits = 0) =>
-  v.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
+const grouped = (/** @type {number} */ v, digits = 0) => d3.format(`,.${digits}f`)(v);
 const digitsOfRatio = (/** @type {number} */ v) => (v < 2 ? 3 : v < 10 ? 2 : v < 1000 ? 1 : 0);
 /** "0.572 [0.570, 0.574]" */
 function interval(/** @type {number} */ v, low = NaN, high = NaN, digits = digitsOfRatio(v)) {
@@ -65,31 +60,22 @@ const speedupOf = (/** @type {Row} */ row, base = "") =>
 const VALUES = {
   speedup: {label: "speedup", of: row => speedupOf(row), tell: p => interval(p.y, p.low, p.high)},
   rate: {
-    label: "throughput",
-    unit: "GB/s",
-    log: true,
+    label: "throughput", unit: "GB/s", log: true,
     of: row => ["median", "ci_high", "ci_low"].map(end => row.number("bytes") / 1e9 / row.number(`time_${end}_s`)),
     tell: p => `${interval(p.y, p.low, p.high, p.y >= 100 ? 0 : 2)} GB/s`
   },
   time: {
-    label: "time",
-    unit: "us",
-    log: true,
-    less: true,
+    label: "time", unit: "us", log: true, less: true,
     of: row => ["median", "ci_low", "ci_high"].map(end => row.number(`time_${end}_s`) * 1e6),
     tell: p => micro(p.y / 1e6, p.low / 1e6, p.high / 1e6)
   },
   share: {
-    label: "share of the read ceiling",
-    unit: "%",
+    label: "share of the read ceiling", unit: "%",
     of: row => [row.number("share_of_read_ceiling") * 100],
     tell: p => `${grouped(p.y, 1)} %`
   },
   error: {
-    label: "error",
-    unit: "share of the sum of magnitudes",
-    log: true,
-    less: true,
+    label: "error", unit: "share of the sum of magnitudes", log: true, less: true,
     of: row => [row.number("abs_error") / row.number("sum_of_magnitudes")],
     tell: p => (p.y ? p.y.toExponential(2) : "exact")
   },
@@ -100,7 +86,7 @@ const VALUES = {
 
 const $ = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-const SHAPES = ["svg", "path", "circle", "rect", "text"];
+const SHAPES = ["svg", "path", "rect", "text"];
 /**
  * An element, of a picture if it is a shape; strings among the children become text. `on...` is a listener, null is
  * left out.
@@ -154,8 +140,6 @@ function choose(/** @type {string} */ name, /** @type {string} */ label, /** @ty
   select.value = chosen;
   return make("label", {class: wide ? "wide" : null}, label, select);
 }
-/** What can be chosen: each of these sizes. */
-const sizesToChoose = (/** @type {number[]} */ sizes) => sizes.map(n => [String(n), size(n)]);
 
 /** The kernel's source: a link where the page lies in reductio's folder. */
 function sourceOf(/** @type {string} */ variant) {

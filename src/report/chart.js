@@ -56,8 +56,7 @@ function bounds() {
 }
 
 /** Heights near the wanted ones and at least `gap` apart, within low ... high where there is room. */
-function spread(
-  /** @type {number[]} */ wanted, /** @type {number} */ gap, /** @type {number} */ low, /** @type {number} */ high) {
+function spread(/** @type {number[]} */ wanted, gap = 14, low = 20, high = Infinity) {
   const order = d3.sort(d3.range(wanted.length), i => wanted[i]), sorted = order.map(i => wanted[i]);
   const out = /** @type {number[]} */ ([]);
   order.forEach((i, k) => {
@@ -79,16 +78,11 @@ const plotOf = (/** @type {any} */ given) => Plot.plot({
 /** An axis with all of these numbers; as a scale's own ticks D3 leaves labels of logarithms out. */
 const axisX = (/** @type {number[]} */ ticks, /** @type {(v: number) => string} */ text, label = "") =>
   Plot.axisX(ticks, {text, label, labelAnchor: "center", labelArrow: "none"});
-/** What the pointer is near. */
-const tipOf = (/** @type {any[]} */ data, /** @type {any} */ x, /** @type {any} */ y,
-  /** @type {(of: any) => (string | number | false)[]} */ lines) => Plot.tip(data, Plot.pointer({
-    x,
-    y,
-    title: of => lines(of).filter(Boolean).join("\n"),
-    lineWidth: Math.min(30, innerWidth / 32),  // narrow enough for one side of a phone's chart
-    lineHeight: 1.3,
-    fill: ink().paper,
-    stroke: ink().edge
+/** What the pointer is near, in lines; narrow enough for one side of a phone's chart. */
+const tipOf = (/** @type {any[]} */ data, /** @type {any} */ x, /** @type {any} */ y, /** @type {any} */ linesOf) =>
+  Plot.tip(data, Plot.pointer({
+    x, y, fill: ink().paper, stroke: ink().edge, lineWidth: Math.min(30, innerWidth / 32), lineHeight: 1.3,
+    title: of => linesOf(of).filter(Boolean).join("\n")
   }));
 
 const widthOf = (/** @type {string[]} */ names) => 6.6 * (d3.max(names, name => name.length) ?? 0);
@@ -111,92 +105,63 @@ const textAt = (/** @type {number} */ x, /** @type {number} */ y, /** @type {str
 
 /** Lines against n, or errors against time; of one size a row for each variant, the best first. */
 function draw(/** @type {number} */ width, /** @type {number} */ height, /** @type {boolean} */ labelled) {
-  const colors = ink(), log = isLog(), {label, unit, less} = VALUES[state.value], {read, floor} = bounds();
+  const colors = ink(), log = isLog(), {unit, less} = VALUES[state.value], {read, floor} = bounds();
   const speedups = state.value === "speedup", errors = state.value === "error", shadeUp = state.value !== "time";
-  const axis = speedups ? `speedup over ${baseName()}, t(base) / t` : unit ? `${label} (${unit})` : label;
+  const shown = shownName(), axis = speedups ? `${shown}, t(base) / t` : unit ? `${shown} (${unit})` : shown;
+  const across = (/** @type {Point} */ p) => (errors ? p.row.number("time_median_s") * 1e6 : p.n);
   // What is exact stands on the lower edge.
   const exact = Math.min((d3.min(points, p => p.y || Infinity) ?? 1) / 4, 1e-9);
   const up = (/** @type {Point} */ p) => (errors ? Math.max(p.y, exact) : p.y);
-  const heights = [...points.map(up), ...read.map(b => b.y)];
-  const domain = log ? [d3.min(heights) / 1.3, d3.max(heights) * 1.3] : [0, d3.max(heights) * 1.08];
+  const [least, most] = d3.extent([...points.map(up), ...read.map(b => b.y)]);
+  const domain = log ? [least / 1.3, most * 1.3] : [0, most * 1.08];
   const ticks = log ? decades(domain) : d3.ticks(0, domain[1], 8);
   const values = {type: log ? "log" : "linear", domain, ticks, grid: true};
-  const spans = points.filter(p => p.low > 0 && isFinite(p.high));
+  const spans = points.filter(p => p.low > 0 && isFinite(p.high)), stroke = (/** @type {Point} */ p) => p.look.color;
   const marksAt = (/** @type {any} */ x, /** @type {any} */ y) => [
     Plot.dot(points, {
-      x,
-      y,
-      r: 3.2,
-      strokeWidth: 1.2,
-      stroke: p => p.look.color,
-      fill: p => (p.look.hollow ? colors.paper : p.look.color),
-      symbol: p => p.look.symbol
+      x, y, stroke, r: 3.2, strokeWidth: 1.2, symbol: p => p.look.symbol,
+      fill: p => (p.look.hollow ? colors.paper : p.look.color)
     }),
     Plot.dot(points.filter(p => idOf(p) === state.point), {x, y, r: 7, stroke: colors.text}),
-    tipOf(points, x, y, p => [p.name, ...facts(p).slice(0, 4).map(([name, word]) => word && `${name}: ${word}`)])
+    tipOf(points, x, y, p => [p.name, ...brief(p, shown).map(([name, word]) => word && `${name}: ${word}`)])
   ];
   if (isOneSize()) {
     const names = d3.sort(points, p => (less ? p.y : -p.y)).map(p => p.name);
     return plotOf({
-      width,
-      height: 70 + 22 * names.length,
-      marginLeft: Math.min(width / 2, 20 + widthOf(names)),
-      marginBottom: 44,
-      marginTop: 10,
-      x: values,
-      y: {domain: names, label: null},
+      width, height: 70 + 22 * names.length,
+      marginTop: 10, marginBottom: 44, marginLeft: Math.min(width / 2, 20 + widthOf(names)),
+      x: values, y: {domain: names, label: null},
       marks: [
-        axisX(ticks, plain, axis), ...(speedups ? [Plot.ruleX([1], {stroke: colors.text})] : []),
-        Plot.ruleY(spans, {y: "name", x1: "low", x2: "high", stroke: p => p.look.color, strokeWidth: 2, clip: true}),
+        axisX(ticks, plain, axis),
+        Plot.ruleX(speedups ? [1] : [], {stroke: colors.text}),
+        Plot.ruleY(spans, {y: "name", x1: "low", x2: "high", stroke, strokeWidth: 2, clip: true}),
         ...marksAt("y", "name")
       ]
     });
   }
 
-  const across = (/** @type {Point} */ p) => (errors ? p.row.number("time_median_s") * 1e6 : p.n);
-  const right = labelled ? marginOf() : 20, [first, last] = d3.extent(points, across);
-  const sides = errors ? [first / 1.2, last * 1.2] : [first / 1.1, last * 1.1];
+  const right = labelled ? marginOf() : 20, [first, last] = d3.extent(points, across), beyond = errors ? 1.2 : 1.1;
+  const sides = [first / beyond, last * beyond];
   const powers = d3.ticks(Math.log2(first), Math.log2(last), Math.max(2, (width - right) / 60));
   const sizes = powers.filter(Number.isInteger).map(k => 2 ** k);
+  const tell = (/** @type {number} */ v) => (errors ? Number(v.toPrecision(3)).toExponential() : plain(v));
   const drawn = plotOf({
-    width,
-    height,
-    marginRight: right,
-    marginLeft: 60,
-    marginBottom: 40,
-    marginTop: 26,
-    x: {type: "log", domain: sides, ticks: decades(sides), grid: errors},
-    y: values,
+    width, height, marginTop: 26, marginRight: right, marginBottom: 40, marginLeft: 60,
+    x: {type: "log", domain: sides, ticks: decades(sides), grid: errors}, y: values,
     marks: [
       errors ? axisX(decades(sides), plain, "time (us)") :
                axisX(sizes.length > 1 ? sizes : [first, last], size, "n (elements)"),
-      Plot.axisY(ticks, {
-        text: errors ? v => Number(v.toPrecision(3)).toExponential() : plain,
-        label: axis,
-        labelAnchor: "top",
-        labelArrow: "none"
-      }),
+      Plot.axisY(ticks, {text: tell, label: axis, labelAnchor: "top", labelArrow: "none"}),
       Plot.areaY(read, {x: "n", y1: "y", y2: domain[shadeUp ? 1 : 0], fill: colors.shade, clip: true}),
       Plot.line(read, {x: "n", y: "y", stroke: colors.edge, strokeWidth: 1, clip: true}),
       Plot.line(speedups ? [] : floor,
         {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5, clip: true}),
       ...(errors ? [] : fullL2(first, last, domain[1])),
-      ...(speedups ? [Plot.ruleY([1], {stroke: colors.text})] : []),
-      Plot.ruleX(spans, {
-        x: across,
-        y1: "low",
-        y2: "high",
-        stroke: p => p.look.color,
-        strokeWidth: 2.5,
-        strokeOpacity: 0.5,
-        clip: true
-      }),
+      Plot.ruleY(speedups ? [1] : [], {stroke: colors.text}),
+      Plot.ruleX(spans, {x: across, y1: "low", y2: "high", stroke, strokeWidth: 2.5, strokeOpacity: 0.5, clip: true}),
       ...lines().map(line => Plot.line(line, {
-        x: across,
-        y: up,
-        stroke: line[0].look.color,
-        strokeWidth: line[0].series.kind === "library" ? 2 : 1.4,
-        strokeDasharray: line[0].look.dash || undefined
+        x: across, y: up, stroke: line[0].look.color, strokeDasharray: line[0].look.dash || undefined,
+        strokeWidth: line[0].series.kind === "library" ? 2 : 1.4
       })),
       ...marksAt(across, up)
     ]
@@ -223,15 +188,9 @@ function fullL2(/** @type {number} */ first, /** @type {number} */ last, /** @ty
                  .filter(({n}) => n >= first && n <= last);
   return full.flatMap(({n, bytes, names}, i) => [
     Plot.ruleX([n], {stroke: colors.edge, strokeDasharray: "4 3"}),
-    Plot.text([n], {
-      x: n => n,
-      y: top,
-      text: [`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${full.length > 1 ? `, ${names}` : ""}`],
-      dx: isRight(n) ? -4 : 4,
-      dy: 7 + 14 * i,
-      textAnchor: isRight(n) ? "end" : "start",
-      fill: colors.faint,
-      stroke: full.length > 1 ? colors.paper : undefined,  // of one GPU the ground may be shaded
+    Plot.text([`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${full.length > 1 ? `, ${names}` : ""}`], {
+      x: [n], y: top, dx: isRight(n) ? -4 : 4, dy: 7 + 14 * i, textAnchor: isRight(n) ? "end" : "start",
+      fill: colors.faint, stroke: full.length > 1 ? colors.paper : undefined,  // of one GPU the ground may be shaded
       strokeWidth: 4
     })
   ]);
@@ -265,16 +224,26 @@ function captionOf() {
     shownFolders().map(f => (gpu(f) ? `${gpu(f)} (${f.name})` : f.name)).join(", ")}`;
 }
 
-/** What is known of a point; its first lines are what the pointer shows. @returns {[string, any][]} */
+/** What the chart shows: "time", "speedup over cub/sum". */
+const shownName = () => (state.value === "speedup" ? `speedup over ${baseName()}` : VALUES[state.value].label);
+
+/** What the pointer shows of a point. @returns {[string, string | false][]} */
+function brief(/** @type {Point} */ p, /** @type {string} */ shown) {
+  const v = (/** @type {string} */ name) => p.row.number(name), time = v("time_median_s");
+  const rejected = v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : "";
+  return [
+    ["n", size(p.n)], [shown, VALUES[state.value].tell(p)],
+    ["time", state.value !== "time" && time >= 0 && micro(time, v("time_ci_low_s"), v("time_ci_high_s"))],
+    ["samples", grouped(v("n_samples")) + rejected]
+  ];
+}
+
+/** What is known of a point. @returns {[string, any][]} */
 function facts(/** @type {Point} */ p) {
   const {row, series: s} = p, c = catalogue(s), v = (/** @type {string} */ name) => row.number(name);
-  const {label, tell} = VALUES[state.value], time = v("time_median_s"), rate = v("bandwidth_bytes_per_s");
-  const rejected = v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : "";
-  const levels = ["thread", "block", "grid"].filter(level => c?.word(level));
+  const rate = v("bandwidth_bytes_per_s"), levels = ["thread", "block", "grid"].filter(level => c?.word(level));
   return [
-    ["n", size(p.n)], [state.value === "speedup" ? `speedup over ${baseName()}` : label, tell(p)],
-    ["time", state.value !== "time" && time >= 0 && micro(time, v("time_ci_low_s"), v("time_ci_high_s"))],
-    ["samples", grouped(v("n_samples")) + rejected],
+    ["variant", p.name], ...brief(p, shownName()),
     ["throughput", state.value !== "rate" && isFinite(rate) && `${grouped(rate / 1e9, 1)} GB/s`],
     ["settings", row.word("settings").replaceAll(";", "; ")],
     [
@@ -304,17 +273,11 @@ function showPoint() {
   place.replaceChildren();
   $("point").replaceChildren();
   if (!p) return;
-  const known = [["variant", p.name], ...facts(p)].filter(([, words]) => words);
+  const known = facts(p).filter(([, words]) => words);
   $("point").append(make("dl", {}, ...known.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])));
   const {folder} = p.series, samples = samplesOf(p.row), means = !folder.samples;
   place.append(make("h3", {}, `Samples of ${p.name} at n = ${size(p.n)}`));
-  if (!samples.length) {
-    place.append(make("p", {},
-      header.samples === "none" ?
-        "The page was made with --samples none." :
-        `${folder.name} has no samples of this point: its experiment's .samples.csv.gz is not there.`));
-    return;
-  }
+  if (!samples.length) return place.append(make("p", {}, "The page holds no samples of this point."));
   const contexts = [...new Set(samples.map(s => s.context))], colors = ink();
   place.append(make("p", {class: "hint"},
     means ?
@@ -323,13 +286,9 @@ function showPoint() {
   const panel = (/** @type {string} */ title, /** @type {string} */ across, /** @type {string} */ up,
     /** @type {any[]} */ marks) => make("figure", {"aria-label": title}, make("figcaption", {class: "hint"}, title),
     plotOf({
-      width: Math.min(460, Math.max(260, $("shown").clientWidth)),
-      height: 240,
-      marginLeft: 56,
-      marginBottom: 40,
+      width: Math.min(460, Math.max(260, $("shown").clientWidth)), height: 240, marginLeft: 56, marginBottom: 40,
       x: {label: across, labelAnchor: "center", labelArrow: "none", interval: 1},
-      y: {label: up, grid: true, nice: true},
-      marks
+      y: {label: up, grid: true, nice: true}, marks
     }));
   const dots = (/** @type {any[]} */ data, /** @type {string} */ x, /** @type {string} */ y) =>
     Plot.dot(data, {x, y, r: 2.5, stroke: d => LINES[theme()][contexts.indexOf(d.context) % 9]});

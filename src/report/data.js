@@ -117,8 +117,8 @@ const USUAL = /** @type {Record<string, string[]>} */ ({
 /** The address tells the view. Another of the views is a step that the Back button takes back. */
 function writeFragment() {
   const said = new URLSearchParams(SIMPLE.filter(name => state[name]).map(name => [name, state[name]]));
-  // A view without a chart has no choice: what the address asked for stays in it.
-  for (const [name, word] of Object.entries(Object.keys(state.choice).length ? state.choice : state.asked))
+  // Until there is a chart, what the address asked for stays in it.
+  for (const [name, word] of Object.entries({...state.asked, ...state.choice}))
     if (word !== null && options.get(name)?.length !== 1) said.set(name, word);
   for (const key of state.series ?? []) said.append("s", key);
   if (state.series?.length === 0) said.set("s", "");
@@ -137,12 +137,11 @@ function readFragment() {
 
 // ---------------------------------------------------------------------------------------------------- selection
 
-/** @type {Map<string, string[]>} by key the words that can be chosen, given those before it */
-let options = new Map();
+/** @type {Map<string, string[]>} */ let options = new Map();  // by column the words to choose, given those before it
 /** @type {Series[]} */ let series = [];
 /** @type {string[]} */ let shownKeys = [];  // of the variants that are shown
 /** @type {Point[]} */ let points = [];
-/** Chosen rows without a time. */ let refused = 0;
+let refused = 0;  // chosen rows without a time
 
 const withRows = () => folders.filter(f => f.rows);
 const shownFolders = () => withRows().filter(f => !state.folder || f.name === state.folder);
@@ -151,7 +150,6 @@ const shownFolders = () => withRows().filter(f => !state.folder || f.name === st
  * Of rows those that have the words chosen of these columns. Each choice limits those after it: `offered` has what it
  * was made from, `chosen` gets what it is: what is asked for, or the usual word unless nearly all rows have another.
  *
- * @template Row
  * @param {Row[]} rows @param {string[]} names @param {(row: Row, name: string) => string} wordOf
  * @param {Record<string, any>} asked @param {Record<string, any>} chosen @param {Map<string, string[]>} offered
  */

@@ -1,7 +1,5 @@
 // The other views, and what starts the page.
 
-/** "cub/sum determinism=run_to_run" of "cub@3.2.0/sum determinism=run_to_run". */
-const callOf = (/** @type {string} */ variant) => variant.replace(/@[^/]*/, "");
 const PAIRS = /** @type {Record<string, string>} */ ({
   newest: "the newest over each release",
   adjacent: "each release over the one before",
@@ -12,8 +10,8 @@ const PAIRS = /** @type {Record<string, string>} */ ({
 function showReleases() {
   const folder = /** @type {Folder} */ (folders.find(f => f.releases));
   const names = ["pair", "call", "element_type", "timing_mode", "cache_state"].map(name => `release-${name}`);
-  const wordOf = (/** @type {Row} */ row, /** @type {string} */ name) =>
-    (name === "release-call" ? callOf(row.word("variant")) : row.word(name.replace("release-", "")));
+  const wordOf = (/** @type {Row} */ row, /** @type {string} */ name) =>  // a call is a variant without its release
+    (name === "release-call" ? row.word("variant").replace(/@[^/]*/, "") : row.word(name.replace("release-", "")));
   const offered = /** @type {Map<string, string[]>} */ (new Map());
   const rows = narrowed(folder.releases ?? [], names, wordOf, state, state, offered);
   const sizes = /** @type {number[]} */ (d3.sort(new Set(rows.map(row => row.number("n")))));
@@ -35,17 +33,11 @@ function showReleases() {
     `verdict: ${row.word("verdict")}`];
   const inOrder = d3.sort(rows, (a, b) => release(a).localeCompare(release(b), "en", {numeric: true}));
   const drawn = plotOf({
-    width: Math.max(280, Math.min(1100, $("releases-view").clientWidth)),
-    height: 440,
-    marginLeft: 56,
-    marginBottom: 46,
-    marginTop: 26,
+    width: Math.max(280, Math.min(1100, $("releases-view").clientWidth)), height: 440,
+    marginTop: 26, marginBottom: 46, marginLeft: 56,
     x: {
-      type: "point",
-      domain: [...new Set(inOrder.map(release))],
-      label: over ? "release that is the base" : "release",
-      labelAnchor: "center",
-      labelArrow: "none"
+      type: "point", domain: [...new Set(inOrder.map(release))], labelAnchor: "center", labelArrow: "none",
+      label: over ? "release that is the base" : "release"
     },
     y: {label: `speedup, ${own(PAIRS, pair) ?? pair}`, grid: true, labelArrow: "none", tickFormat: ".3~f"},
     marks: [
@@ -221,17 +213,17 @@ function showConditions() {
       several ? d3.sort(rows, ([, ...words]) => new Set(words).size === 1) : rows, "words"));
   for (const folder of folders) {
     const {tools} = folder.machine, runs = [...runsOf(folder), ...(Array.isArray(tools) ? tools : [])];
-    const known = (/** @type {any} */ value, /** @type {(value: number) => string} */ tell) =>
-      (typeof value === "number" ? tell(value) : "");
     const refused = refusals(folder);
     place.append(make("h2", {}, folder.name), ...warnings(folder).map(line => make("p", {class: "banner"}, line)),
       make("details", {}, make("summary", {}, counted(runs.length, "run")),
         tableOf(`Runs of ${folder.name}`,
           ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
-          runs.map(run => [run.experiment ?? run.tool, run.started_utc, revisionOf(run), run.machine_id,
-                     known(run.timing?.device?.launch_floor_s, s => micro(s)),
-                     known(run.gpu_state_at_end?.temperature_c, celsius => `${celsius} °C`),
-                     [run.arguments ?? []].flat().join(" ")].map(word => String(word ?? ""))))),
+          runs.map(run => {
+            const floor = run.timing?.device?.launch_floor_s, celsius = run.gpu_state_at_end?.temperature_c;
+            return [run.experiment ?? run.tool, run.started_utc, revisionOf(run), run.machine_id,
+              floor >= 0 ? micro(floor) : "", celsius && `${celsius} °C`,
+              [run.arguments ?? []].flat().join(" ")].map(word => String(word ?? ""));
+          }))),
       make("h3", {}, "Points without a time"),
       refused.length ?
         tableOf(`Points without a time, ${folder.name}`,
