@@ -4,17 +4,12 @@
 
 const {Plot, d3, DecompressionStream} = /** @type {any} */ (window);
 
-// ---------------------------------------------------------------------------------------------------- words and
-// numbers
+// ---------------------------------------------------------------------------------------------------- words, numbers
 
 /** What an object holds itself: a variant may be called `constructor`. */
 const own = (/** @type {any} */ it, /** @type {string} */ name) => (Object.hasOwn(it, name) ? it[name] : undefined);
-const NAMES = /** @type {Record<string, string>} */ ({
-  device: "runs on",
-  offset_elements: "offset",
-  dataset: "data",
-  caller: "called",
-});
+const NAMES = /** @type {Record<string, string>} */ (
+  {device: "runs on", offset_elements: "offset", dataset: "data", caller: "called"});
 const WORDS = /** @type {Record<string, string>} */ ({
   moments: "sum and sum of squares",
   row_sums: "sums of rows",
@@ -36,19 +31,16 @@ const WORDS = /** @type {Record<string, string>} */ ({
 const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name.replaceAll("_", " ");
 const labelOf = (/** @type {string} */ word) =>
   own(WORDS, word) ?? (/^[a-z_]+$/.test(word) ? word.replaceAll("_", " ") : word);
-const grouped = (/** @type {number} */ v, digits = 0) =>
-  v.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
-/** Microseconds, three digits: 8.40, 10.0, 255, 1,225. */
-const micro = (/** @type {number} */ us) => grouped(us, us >= 99.95 ? 0 : us >= 9.995 ? 1 : 2);
+const grouped = (/** @type {number} */ v, digits = 0) => d3.format(`,.${digits}f`)(v);
 const digitsOfRatio = (/** @type {number} */ v) => (v < 2 ? 3 : v < 10 ? 2 : v < 1000 ? 1 : 0);
-const ends = (/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ digits) =>
-  (isFinite(low) && isFinite(high) ? ` [${grouped(low, digits)}, ${grouped(high, digits)}]` : "");
 /** "0.572 [0.570, 0.574]" */
-const interval = (
-  /** @type {number} */ v, /** @type {number} */ low, /** @type {number} */ high, digits = digitsOfRatio(v)) =>
-  grouped(v, digits) + ends(low, high, digits);
-const microInterval = (/** @type {number} */ s, low = NaN, high = NaN) =>
-  `${micro(s * 1e6)}${ends(low * 1e6, high * 1e6, s >= 99.95e-6 ? 1 : 2)} us`;
+function interval(/** @type {number} */ v, low = NaN, high = NaN, digits = digitsOfRatio(v)) {
+  const ends = isFinite(low) && isFinite(high) ? ` [${grouped(low, digits)}, ${grouped(high, digits)}]` : "";
+  return grouped(v, digits) + ends;
+}
+/** "16.47 [16.32, 16.63] us" of seconds */
+const micro = (/** @type {number} */ s, low = NaN, high = NaN) =>
+  `${interval(s * 1e6, low * 1e6, high * 1e6, s >= 99.95e-6 ? 1 : 2)} us`;
 /** "2^28", "1,000,000" */
 function size(/** @type {number} */ n) {
   const power = Math.log2(n);
@@ -56,78 +48,45 @@ function size(/** @type {number} */ n) {
 }
 const counted = (/** @type {number} */ k, /** @type {string} */ what) => `${grouped(k)} ${what}${k === 1 ? "" : "s"}`;
 
-const tellTime = (/** @type {Point} */ p) => microInterval(p.y / 1e6, p.low / 1e6, p.high / 1e6);
+/** A row's speedup and its interval, over the recorded base or a further one that the program computed. */
+const speedupOf = (/** @type {Row} */ row, base = "") =>
+  ["", "_ci_low", "_ci_high"].map(end => row.number(`speedup${base && `_${base}`}${end}`));
 /**
- * What the chart can show of a row: `of` its value and interval, from columns that must be above 0 (`needs`).
- * `less`: the smallest is the best.
+ * What the chart can show of a row: `of` its value and interval. `less`: the smallest is the best.
  *
- * @type {Record<string, {label: string, unit?: string, log?: boolean, less?: boolean, needs: string[],
- *   of: (v: (column: string) => number) => number[], tell: (p: Point) => string}>}
+ * @type {Record<string, {label: string, unit?: string, log?: boolean, less?: boolean, of: (row: Row) => number[],
+ *   tell: (p: Point) => string}>}
  */
 const VALUES = {
-  speedup: {
-    label: "speedup",
-    needs: ["time_median_s"],
-    of: v => [v("speedup"), v("speedup_ci_low"), v("speedup_ci_high")],
-    tell: p => interval(p.y, p.low, p.high)
-  },
+  speedup: {label: "speedup", of: row => speedupOf(row), tell: p => interval(p.y, p.low, p.high)},
   rate: {
-    label: "throughput",
-    unit: "GB/s",
-    log: true,
-    needs: ["bytes", "time_median_s"],
-    of: v => ["median", "ci_high", "ci_low"].map(end => v("bytes") / 1e9 / v(`time_${end}_s`)),
+    label: "throughput", unit: "GB/s", log: true,
+    of: row => ["median", "ci_high", "ci_low"].map(end => row.number("bytes") / 1e9 / row.number(`time_${end}_s`)),
     tell: p => `${interval(p.y, p.low, p.high, p.y >= 100 ? 0 : 2)} GB/s`
   },
   time: {
-    label: "time",
-    unit: "us",
-    log: true,
-    less: true,
-    needs: ["time_median_s"],
-    of: v => ["median", "ci_low", "ci_high"].map(end => v(`time_${end}_s`) * 1e6),
-    tell: tellTime
-  },
-  part: {
-    label: "device part of the time",
-    unit: "us",
-    log: true,
-    less: true,
-    needs: ["device_part_median_s"],
-    of: v => ["median", "ci_low", "ci_high"].map(end => v(`device_part_${end}_s`) * 1e6),
-    tell: tellTime
+    label: "time", unit: "us", log: true, less: true,
+    of: row => ["median", "ci_low", "ci_high"].map(end => row.number(`time_${end}_s`) * 1e6),
+    tell: p => micro(p.y / 1e6, p.low / 1e6, p.high / 1e6)
   },
   share: {
-    label: "share of the read ceiling",
-    unit: "%",
-    needs: ["share_of_read_ceiling"],
-    of: v => [v("share_of_read_ceiling") * 100],
+    label: "share of the read ceiling", unit: "%",
+    of: row => [row.number("share_of_read_ceiling") * 100],
     tell: p => `${grouped(p.y, 1)} %`
   },
   error: {
-    label: "error",
-    unit: "share of the sum of magnitudes",
-    log: true,
-    less: true,
-    needs: ["abs_error", "sum_of_magnitudes"],
-    of: v => [v("abs_error") / v("sum_of_magnitudes")],
+    label: "error", unit: "share of the sum of magnitudes", log: true, less: true,
+    of: row => [row.number("abs_error") / row.number("sum_of_magnitudes")],
     tell: p => (p.y ? p.y.toExponential(2) : "exact")
   },
-  cycles: {
-    label: "cycles",
-    log: true,
-    less: true,
-    needs: ["cycles_median"],
-    of: v => [v("cycles_median")],
-    tell: p => grouped(p.y)
-  },
+  cycles: {label: "cycles", log: true, less: true, of: row => [row.number("cycles_median")], tell: p => grouped(p.y)}
 };
 
 // ---------------------------------------------------------------------------------------------------- elements
 
 const $ = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-const SHAPES = ["svg", "path", "circle", "rect", "text"];
+const SHAPES = ["svg", "path", "rect", "text"];
 /**
  * An element, of a picture if it is a shape; strings among the children become text. `on...` is a listener, null is
  * left out.
@@ -140,9 +99,9 @@ function make(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes))
     if (name.startsWith("on"))
       element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false)
-      element.setAttribute(name, value === true ? "" : String(value));
-  element.append(...children.filter(child => child !== null && child !== undefined));
+    else if (value !== null)
+      element.setAttribute(name, String(value));
+  element.append(...children.filter(child => child !== null));
   return element;
 }
 
@@ -152,17 +111,15 @@ const NUMBER = /^[\d.,^]+( \[.*\])?( us| GB\/s| %)?$/;
  * field under its column's name.
  */
 function tableOf(/** @type {string} */ caption, /** @type {any[]} */ head, /** @type {any[][]} */ rows, kind = "") {
-  const cell = (/** @type {any} */ content, /** @type {number} */ i) => make("td", {
-    class: !kind && typeof content === "string" && NUMBER.test(content) ? "number" : null,
-    "data-label": kind === "cards" ? head[i] : null
-  }, content);
-  return make("table", {class: kind || null}, make("caption", {}, caption),
+  const cell = (/** @type {any} */ content, /** @type {number} */ i) => {
+    const made = make("td", {"data-label": kind === "cards" ? head[i] : null}, content);
+    if (!kind && NUMBER.test(made.textContent)) made.className = "number";
+    return made;
+  };
+  return make("div", {class: "scroll"}, make("table", {class: kind || null}, make("caption", {}, caption),
     make("thead", {}, make("tr", {}, ...head.map(content => make("th", {scope: "col"}, content)))),
-    make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map(cell)))));
+    make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map(cell))))));
 }
-const scrolled = (/** @type {any} */ table) => make("div", {class: "scroll"}, table);
-const definitions = (/** @type {any[][]} */ pairs) =>
-  make("dl", {}, ...pairs.filter(([, v]) => v || v === 0).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
 
 /** Changes what is chosen and shows it; the focus stays on the control, which may be drawn anew. */
 function after(/** @type {() => void} */ change) {
@@ -183,8 +140,6 @@ function choose(/** @type {string} */ name, /** @type {string} */ label, /** @ty
   select.value = chosen;
   return make("label", {class: wide ? "wide" : null}, label, select);
 }
-/** What can be chosen: each of these sizes. */
-const sizesToChoose = (/** @type {number[]} */ sizes) => sizes.map(n => [String(n), size(n)]);
 
 /** The kernel's source: a link where the page lies in reductio's folder. */
 function sourceOf(/** @type {string} */ variant) {

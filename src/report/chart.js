@@ -9,8 +9,6 @@ const LIBRARIES = {
   light: {cub: "#000000", thrust: "#7F7F7F", cublas: "#9A9A9A"},
   dark: {cub: "#FFFFFF", thrust: "#A8A8A8", cublas: "#8A8A8A"}
 };
-const SYMBOLS = ["Circle", "Square", "Triangle", "Diamond", "Cross", "Star", "Wye", "Square2", "Triangle2"].map(
-  name => d3[`symbol${name}`]);
 const DASHES = ["", "5 2", "1.5 2", "7 2 2 2", "4 2 1 2 1 2"];
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 const theme = () => (darkness.matches ? "dark" : "light");
@@ -18,26 +16,15 @@ const ink = () =>
   (darkness.matches ? {text: "#e8e8e6", faint: "#a9a9a5", paper: "#16181b", shade: "#2b2f35", edge: "#6f757d"} :
                       {text: "#1a1a1a", faint: "#555555", paper: "#ffffff", shade: "#EFEFEF", edge: "#A8A8A8"});
 
-/** A variant keeps its look while it is shown: @type {Map<string, number>} */
-const slots = new Map();
-
-function assignSlots() {
-  const chosen = chosenKeys();
-  for (const key of slots.keys())
-    if (!chosen.includes(key)) slots.delete(key);
-  for (const key of chosen.filter(key => !slots.has(key)))
-    slots.set(key, d3.range(chosen.length).find(slot => ![...slots.values()].includes(slot)) ?? 0);
-}
-
-/** @returns {Look} */
+/** By its place among the chosen, so that one more leaves the others their looks. @returns {Look} */
 function lookOf(/** @type {Series} */ s) {
-  const slot = slots.get(s.key) ?? 0, k = slot % 9, library = s.kind === "library";
+  const place = shownKeys.indexOf(s.key), library = s.kind === "library";
   const several = shownFolders().length > 1 && !baseFolder();
   return {
-    color: library ? own(LIBRARIES[theme()], s.group) ?? ink().faint : LINES[theme()][k],
-    symbol: SYMBOLS[k],
-    dash: DASHES[(several ? s.folder.index : Math.floor(slot / 18)) % DASHES.length],
-    hollow: library || Math.floor(slot / 9) % 2 === 1
+    color: library ? own(LIBRARIES[theme()], s.group) ?? ink().faint : LINES[theme()][place % 9],
+    symbol: d3.symbolsFill[place % 7],
+    dash: DASHES[(several ? s.folder.index : Math.floor(place / 14)) % DASHES.length],
+    hollow: library || Math.floor(place / 7) % 2 === 1
   };
 }
 
@@ -46,32 +33,30 @@ const nameOf = (/** @type {Series} */ s) =>
 
 // ---------------------------------------------------------------------------------------------------- chart
 
-/** @type {any} */ let chart = null;  // what Plot drew
-/** @type {Point?} */ let focused = null;
-
-const isLog = () => (state.scale ? state.scale === "log" : VALUES[state.value].log && true);
+const isLog = () => (state.scale ? state.scale === "log" : Boolean(VALUES[state.value].log));
 /** Of one size there are no lines. */
 const isOneSize = () => state.value !== "error" && new Set(points.map(p => p.n)).size === 1;
+/** The points of each line. */
+const lines = () => /** @type {Point[][]} */ ([...d3.group(points, p => p.series).values()]);
 
 /** By n what bounds the values: reading the input alone, and an empty call. */
 function bounds() {
-  const told = ["time", "rate"].includes(state.value) ||
-    (state.value === "speedup" && state.base !== "first" && !baseFolder());
+  const told = !isOneSize() && new Set(points.map(p => p.series.folder)).size === 1 &&
+    (["time", "rate"].includes(state.value) || (state.value === "speedup" && state.base !== "first" && !baseFolder()));
   const line = (/** @type {string} */ column) => {
-    const at = /** @type {Map<number, number>} */ (new Map());
     // Rows of one n were sampled together, and have the same of both. Only time grows with the time.
-    for (const p of told && new Set(points.map(p => p.folder)).size === 1 ? points : []) {
-      const times = numberOf(p.series, column, p.row) / numberOf(p.series, "time_median_s", p.row);
-      if (times > 0 && !at.has(p.n)) at.set(p.n, state.value === "time" ? p.y * times : p.y / times);
-    }
-    return d3.sort([...at].map(([n, y]) => ({n, y})), b => b.n);
+    const bound = (/** @type {Point} */ p) => {
+      const times = p.row.number(column) / p.row.number("time_median_s");
+      return state.value === "time" ? p.y * times : p.y / times;
+    };
+    const known = told ? points.filter(p => p.row.number(column) > 0) : [];
+    return d3.sort(d3.rollups(known, ([p]) => bound(p), p => p.n).map(([n, y]) => ({n, y})), b => b.n);
   };
   return {read: line("read_time_s"), floor: line("launch_floor_s")};
 }
 
 /** Heights near the wanted ones and at least `gap` apart, within low ... high where there is room. */
-function spread(
-  /** @type {number[]} */ wanted, /** @type {number} */ gap, /** @type {number} */ low, /** @type {number} */ high) {
+function spread(/** @type {number[]} */ wanted, gap = 14, low = 20, high = Infinity) {
   const order = d3.sort(d3.range(wanted.length), i => wanted[i]), sorted = order.map(i => wanted[i]);
   const out = /** @type {number[]} */ ([]);
   order.forEach((i, k) => {
@@ -83,30 +68,29 @@ function spread(
   return out;
 }
 
-const centred = {
-  labelAnchor: "center",
-  labelArrow: "none"
-};
-const plotOf = (/** @type {any} */ given) => {
-  const style = {background: ink().paper, color: ink().text, fontSize: "12px"};
-  const drawn =
-    Plot.plot({className: header.chart, color: {type: "identity"}, symbol: {type: "identity"}, style, ...given});
-  // Of a logarithmic axis D3 leaves labels out, now and then all of them. Whoever names ticks wants each.
-  for (const axis of ["x", "y"]) {
-    const {ticks, tickFormat} = given[axis] ?? {};
-    if (Array.isArray(ticks))
-      drawn.querySelectorAll(`[aria-label="${axis}-axis tick label"] text`)
-        .forEach((/** @type {Element} */ text, /** @type {number} */ i) => text.textContent = tickFormat(ticks[i]));
-  }
-  return drawn;
-};
+const plotOf = (/** @type {any} */ given) => Plot.plot({
+  className: header.chart,
+  color: {type: "identity"},
+  symbol: {type: "identity"},
+  style: {background: ink().paper, color: ink().text, fontSize: "12px"},
+  ...given
+});
+/** An axis with all of these numbers; as a scale's own ticks D3 leaves labels of logarithms out. */
+const axisX = (/** @type {number[]} */ ticks, /** @type {(v: number) => string} */ text, label = "") =>
+  Plot.axisX(ticks, {text, label, labelAnchor: "center", labelArrow: "none"});
+/** What the pointer is near, in lines; narrow enough for one side of a phone's chart. */
+const tipOf = (/** @type {any[]} */ data, /** @type {any} */ x, /** @type {any} */ y, /** @type {any} */ linesOf) =>
+  Plot.tip(data, Plot.pointer({
+    x, y, fill: ink().paper, stroke: ink().edge, lineWidth: Math.min(30, innerWidth / 32), lineHeight: 1.3,
+    title: of => linesOf(of).filter(Boolean).join("\n")
+  }));
 
 const widthOf = (/** @type {string[]} */ names) => 6.6 * (d3.max(names, name => name.length) ?? 0);
 /** How wide the names right of a chart are, with the lines that lead there. */
-const marginOf = () => 44 + widthOf(points.map(p => nameOf(p.series)));
+const marginOf = () => 44 + widthOf(points.map(p => p.name));
 /** Whether lines have their names beside them; else the names stand below the chart. */
 const isLabelled = (/** @type {number} */ width) =>
-  width >= 640 && marginOf() <= width * 0.45 && new Set(points.map(p => p.series)).size <= 24;
+  width >= 640 && marginOf() <= width * 0.45 && lines().length <= 24;
 
 /** A variant's mark in a picture. */
 const markOf = (/** @type {Look} */ look, /** @type {number} */ x, /** @type {number} */ y) => make("path", {
@@ -121,137 +105,100 @@ const textAt = (/** @type {number} */ x, /** @type {number} */ y, /** @type {str
 
 /** Lines against n, or errors against time; of one size a row for each variant, the best first. */
 function draw(/** @type {number} */ width, /** @type {number} */ height, /** @type {boolean} */ labelled) {
-  const colors = ink(), log = isLog(), {label, unit, less} = VALUES[state.value], speedups = state.value === "speedup";
-  const lines = [...new Set(points.map(p => p.series))], looks = new Map(lines.map(s => [s, lookOf(s)]));
-  const lookOfPoint = (/** @type {Point} */ p) => /** @type {Look} */ (looks.get(p.series));
-  const axis = speedups ? `speedup over ${baseName()}, t(base) / t` : unit ? `${label} (${unit})` : label;
-  const spans = points.filter(p => p.low > 0 && isFinite(p.high));
-  const dots = (/** @type {any} */ x, /** @type {any} */ y) => Plot.dot(points, {
-    x,
-    y,
-    r: 3.2,
-    strokeWidth: 1.2,
-    stroke: p => lookOfPoint(p).color,
-    fill: p => (lookOfPoint(p).hollow ? colors.paper : lookOfPoint(p).color),
-    symbol: p => lookOfPoint(p).symbol
-  });
-  if (isOneSize()) {
-    const name = (/** @type {Point} */ p) => nameOf(p.series);
-    const names = d3.sort(points, p => (less ? p.y : -p.y)).map(name);
-    const drawn = plotOf({
-      width,
-      height: 70 + 22 * names.length,
-      marginLeft: Math.min(width / 2, 20 + widthOf(names)),
-      marginBottom: 44,
-      marginTop: 10,
-      x: {label: axis, ...centred, type: log ? "log" : "linear", grid: true, tickFormat: plain, inset: 8},
-      y: {domain: names, label: null},
-      marks: [
-        ...(speedups ? [Plot.ruleX([1], {stroke: colors.text})] : []),
-        Plot.ruleY(spans, {y: name, x1: "low", x2: "high", stroke: p => lookOfPoint(p).color, strokeWidth: 2}),
-        dots("y", name)
-      ]
-    });
-    const x = drawn.scale("x"), y = drawn.scale("y");
-    return Object.assign(drawn, {at: p => [x.apply(p.y), y.apply(name(p)) + y.bandwidth / 2]});
-  }
-
-  const errors = state.value === "error", shadeUp = state.value !== "time", {read, floor} = bounds();
-  const across = (/** @type {Point} */ p) => (errors ? numberOf(p.series, "time_median_s", p.row) * 1e6 : p.n);
+  const colors = ink(), log = isLog(), {unit, less} = VALUES[state.value], {read, floor} = bounds();
+  const speedups = state.value === "speedup", errors = state.value === "error", shadeUp = state.value !== "time";
+  const shown = shownName(), axis = speedups ? `${shown}, t(base) / t` : unit ? `${shown} (${unit})` : shown;
+  const across = (/** @type {Point} */ p) => (errors ? p.row.number("time_median_s") * 1e6 : p.n);
   // What is exact stands on the lower edge.
   const exact = Math.min((d3.min(points, p => p.y || Infinity) ?? 1) / 4, 1e-9);
   const up = (/** @type {Point} */ p) => (errors ? Math.max(p.y, exact) : p.y);
-  const heights = [...points.map(up), ...read.map(b => b.y)];
-  const domain = log ? [d3.min(heights) / 1.3, d3.max(heights) * 1.3] : [0, d3.max(heights) * 1.08];
-  const clip = (/** @type {number} */ y) => Math.min(Math.max(y, domain[0]), domain[1]);
-  const right = labelled ? marginOf() : 20, span = d3.extent(points, across);
-  const sides = errors ? [span[0] / 1.2, span[1] * 1.2] : [span[0] / 1.1, span[1] * 1.1];
-  const powers = d3.ticks(Math.log2(span[0]), Math.log2(span[1]), Math.max(2, (width - right) / 60));
-  const ticks = powers.filter(Number.isInteger).map(k => 2 ** k);
-  const x = errors ? {label: "time (us)", ticks: decades(sides), tickFormat: plain, grid: true} :
-                     {label: "n (elements)", base: 2, ticks: ticks.length > 1 ? ticks : undefined, tickFormat: size};
-  const drawn = plotOf({
-    width,
-    height,
-    marginRight: right,
-    marginLeft: 60,
-    marginBottom: 40,
-    marginTop: 26,
-    x: {type: "log", domain: sides, ...centred, ...x},
-    y: {
-      type: log ? "log" : "linear",
-      label: axis,
-      grid: true,
-      domain,
-      ticks: log ? decades(domain) : 8,
-      tickFormat: errors ? v => Number(v.toPrecision(3)).toExponential() : plain,
-      labelArrow: "none"
-    },
-    marks: [
-      Plot.areaY(read, {x: "n", y1: b => clip(b.y), y2: shadeUp ? domain[1] : domain[0], fill: colors.shade}),
-      Plot.line(read, {x: "n", y: b => clip(b.y), stroke: colors.edge, strokeWidth: 1}),
-      Plot.line(speedups ? [] : floor.filter(b => b.y >= domain[0] && b.y <= domain[1]),
-        {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5}),
-      ...(errors ? [] : fullL2(span, domain[1])),
-      ...(speedups ? [Plot.ruleY([1], {stroke: colors.text})] : []),
-      Plot.ruleX(spans, {
-        x: across,
-        y1: p => clip(p.low),
-        y2: p => clip(p.high),
-        stroke: p => lookOfPoint(p).color,
-        strokeWidth: 2.5,
-        strokeOpacity: 0.5
-      }),
-      ...lines.map(s => Plot.line(points.filter(p => p.series === s), {
-        x: across,
-        y: up,
-        stroke: lookOf(s).color,
-        strokeWidth: s.kind === "library" ? 2 : 1.4,
-        strokeDasharray: lookOf(s).dash || undefined
-      })),
-      dots(across, up)
-    ]
-  });
-  const at = (/** @type {Point} */ p) => [drawn.scale("x").apply(across(p)), drawn.scale("y").apply(up(p))];
-  if (labelled) {
-    const edge = width - right, ends = [...d3.group(points, p => p.series).values()].map(line => line[line.length - 1]);
-    const beside = spread(ends.map(p => at(p)[1]), 14, 20, height - 30);
-    ends.forEach((p, i) => {
-      const [x, y] = at(p), to = beside[i], look = lookOfPoint(p);
-      const path = `M${errors ? edge : x + 5},${y}L${edge + 4},${y}L${edge + 14},${to}`;
-      drawn.append(make("path", {d: path, stroke: look.color, fill: "none", "stroke-width": 0.7}),
-        markOf(look, edge + 20, to), textAt(edge + 28, to + 4, nameOf(p.series)));
+  const [least, most] = d3.extent([...points.map(up), ...read.map(b => b.y)]);
+  const domain = log ? [least / 1.3, most * 1.3] : [0, most * 1.08];
+  const ticks = log ? decades(domain) : d3.ticks(0, domain[1], 8);
+  const values = {type: log ? "log" : "linear", domain, ticks, grid: true};
+  const spans = points.filter(p => p.low > 0 && isFinite(p.high)), stroke = (/** @type {Point} */ p) => p.look.color;
+  const marksAt = (/** @type {any} */ x, /** @type {any} */ y) => [
+    Plot.dot(points, {
+      x, y, stroke, r: 3.2, strokeWidth: 1.2, symbol: p => p.look.symbol,
+      fill: p => (p.look.hollow ? colors.paper : p.look.color)
+    }),
+    Plot.dot(points.filter(p => idOf(p) === state.point), {x, y, r: 7, stroke: colors.text}),
+    tipOf(points, x, y, p => [p.name, ...brief(p, shown).map(([name, word]) => word && `${name}: ${word}`)])
+  ];
+  if (isOneSize()) {
+    const names = d3.sort(points, p => (less ? p.y : -p.y)).map(p => p.name);
+    return plotOf({
+      width, height: 70 + 22 * names.length,
+      marginTop: 10, marginBottom: 44, marginLeft: Math.min(width / 2, 20 + widthOf(names)),
+      x: values, y: {domain: names, label: null},
+      marks: [
+        axisX(ticks, plain, axis),
+        Plot.ruleX(speedups ? [1] : [], {stroke: colors.text}),
+        Plot.ruleY(spans, {y: "name", x1: "low", x2: "high", stroke, strokeWidth: 2, clip: true}),
+        ...marksAt("y", "name")
+      ]
     });
   }
-  return Object.assign(drawn, {at});
+
+  const right = labelled ? marginOf() : 20, [first, last] = d3.extent(points, across), beyond = errors ? 1.2 : 1.1;
+  const sides = [first / beyond, last * beyond];
+  const powers = d3.ticks(Math.log2(first), Math.log2(last), Math.max(2, (width - right) / 60));
+  const sizes = powers.filter(Number.isInteger).map(k => 2 ** k);
+  const tell = (/** @type {number} */ v) => (errors ? Number(v.toPrecision(3)).toExponential() : plain(v));
+  const drawn = plotOf({
+    width, height, marginTop: 26, marginRight: right, marginBottom: 40, marginLeft: 60,
+    x: {type: "log", domain: sides, ticks: decades(sides), grid: errors}, y: values,
+    marks: [
+      errors ? axisX(decades(sides), plain, "time (us)") :
+               axisX(sizes.length > 1 ? sizes : [first, last], size, "n (elements)"),
+      Plot.axisY(ticks, {text: tell, label: axis, labelAnchor: "top", labelArrow: "none"}),
+      Plot.areaY(read, {x: "n", y1: "y", y2: domain[shadeUp ? 1 : 0], fill: colors.shade, clip: true}),
+      Plot.line(read, {x: "n", y: "y", stroke: colors.edge, strokeWidth: 1, clip: true}),
+      Plot.line(speedups ? [] : floor,
+        {x: "n", y: "y", stroke: colors.edge, strokeDasharray: "1 3", strokeWidth: 1.5, clip: true}),
+      ...(errors ? [] : fullL2(first, last, domain[1])),
+      Plot.ruleY(speedups ? [1] : [], {stroke: colors.text}),
+      Plot.ruleX(spans, {x: across, y1: "low", y2: "high", stroke, strokeWidth: 2.5, strokeOpacity: 0.5, clip: true}),
+      ...lines().map(line => Plot.line(line, {
+        x: across, y: up, stroke: line[0].look.color, strokeDasharray: line[0].look.dash || undefined,
+        strokeWidth: line[0].series.kind === "library" ? 2 : 1.4
+      })),
+      ...marksAt(across, up)
+    ]
+  });
+  if (labelled) {
+    const edge = width - right, ends = lines().map(line => line[line.length - 1]);
+    const heights = ends.map(p => drawn.scale("y").apply(up(p))), beside = spread(heights, 14, 20, height - 30);
+    ends.forEach(({look, name}, i) => {
+      const from = errors ? edge : drawn.scale("x").apply(across(ends[i])) + 5, to = beside[i];
+      const path = `M${from},${heights[i]}L${edge + 4},${heights[i]}L${edge + 14},${to}`;
+      drawn.prepend(make("path", {d: path, stroke: look.color, fill: "none", "stroke-width": 0.7}),
+        markOf(look, edge + 20, to), textAt(edge + 28, to + 4, name));
+    });
+  }
+  return drawn;
 }
 
 /** Where the input fills each GPU's L2, if that is within the sizes. */
-function fullL2(/** @type {number[]} */ span, /** @type {number} */ top) {
-  const colors = ink(), element = numberOf(points[0].series, "bytes", points[0].row) / points[0].n;
-  const gpus = [...d3.group(new Set(points.map(p => p.folder)), f => machineOf(f, "gpu.l2_bytes"))].filter(
-    ([bytes]) => bytes / element >= span[0] && bytes / element <= span[1]);
-  return gpus.flatMap(([bytes, of], i) => {
-    const n = bytes / element, left = n > Math.sqrt(span[0] * span[1]);
-    return [
-      Plot.ruleX([n], {stroke: colors.edge, strokeDasharray: "4 3"}),
-      Plot.text([n], {
-        x: n => n,
-        y: top,
-        text: [`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${
-          gpus.length > 1 ? `, ${of.map(f => f.name).join(", ")}` : ""}`],
-        dx: left ? -4 : 4,
-        dy: 7 + 14 * i,
-        textAnchor: left ? "end" : "start",
-        fill: colors.faint,
-        stroke: gpus.length > 1 ? colors.paper : undefined,  // of one GPU the ground may be shaded
-        strokeWidth: 4
-      })
-    ];
-  });
+function fullL2(/** @type {number} */ first, /** @type {number} */ last, /** @type {number} */ top) {
+  const colors = ink(), element = points[0].row.number("bytes") / points[0].n;
+  const isRight = (/** @type {number} */ n) => n > Math.sqrt(first * last);
+  const byBytes = d3.groups(new Set(points.map(p => p.series.folder)), f => machineOf(f, "gpu.l2_bytes"));
+  const full = byBytes.map(([bytes, of]) => ({n: bytes / element, bytes, names: of.map(f => f.name).join(", ")}))
+                 .filter(({n}) => n >= first && n <= last);
+  return full.flatMap(({n, bytes, names}, i) => [
+    Plot.ruleX([n], {stroke: colors.edge, strokeDasharray: "4 3"}),
+    Plot.text([`L2 is full: ${grouped(bytes / 2 ** 20)} MiB${full.length > 1 ? `, ${names}` : ""}`], {
+      x: [n], y: top, dx: isRight(n) ? -4 : 4, dy: 7 + 14 * i, textAnchor: isRight(n) ? "end" : "start",
+      fill: colors.faint, stroke: full.length > 1 ? colors.paper : undefined,  // of one GPU the ground may be shaded
+      strokeWidth: 4
+    })
+  ]);
 }
 
-const plain = (/** @type {number} */ v) => v.toLocaleString("en-US", {maximumSignificantDigits: 6});
+/** "1,000", "10M" */
+const plain = (/** @type {number} */ v) =>
+  v.toLocaleString("en-US", {maximumSignificantDigits: 6, notation: v < 1e6 ? "standard" : "compact"});
 /** Of a logarithmic axis 1 of each decade, or 1, 2 and 5 where there are few, or round numbers of a short range. */
 function decades(/** @type {number[]} */[low, high]) {
   const at = (/** @type {number[]} */ steps) => d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1)
@@ -277,113 +224,60 @@ function captionOf() {
     shownFolders().map(f => (gpu(f) ? `${gpu(f)} (${f.name})` : f.name)).join(", ")}`;
 }
 
-/** What is known of a point, for the card and below the chart. @returns {any[][]} */
-function facts(/** @type {Point} */ p) {
-  const s = p.series, v = (/** @type {string} */ name) => numberOf(s, name, p.row), rate = v("bandwidth_bytes_per_s");
-  const {label, tell} = VALUES[state.value], time = v("time_median_s");
+/** What the chart shows: "time", "speedup over cub/sum". */
+const shownName = () => (state.value === "speedup" ? `speedup over ${baseName()}` : VALUES[state.value].label);
+
+/** What the pointer shows of a point. @returns {[string, string | false][]} */
+function brief(/** @type {Point} */ p, /** @type {string} */ shown) {
+  const v = (/** @type {string} */ name) => p.row.number(name), time = v("time_median_s");
   const rejected = v("n_rejected") > 0 ? `, ${grouped(v("n_rejected"))} discarded because the GPU throttled` : "";
   return [
-    ["n", size(p.n)], [state.value === "speedup" ? `speedup over ${baseName()}` : label, tell(p)],
-    ["time", state.value !== "time" && time >= 0 && microInterval(time, v("time_ci_low_s"), v("time_ci_high_s"))],
-    ["throughput", state.value !== "rate" && isFinite(rate) && `${grouped(rate / 1e9, 1)} GB/s`],
-    ["samples", grouped(v("n_samples")) + rejected],
-    ["settings", wordOf(s, "settings", p.row).replaceAll(";", "; ")]
+    ["n", size(p.n)], [shown, VALUES[state.value].tell(p)],
+    ["time", state.value !== "time" && time >= 0 && micro(time, v("time_ci_low_s"), v("time_ci_high_s"))],
+    ["samples", grouped(v("n_samples")) + rejected]
   ];
 }
 
-function describe(/** @type {Point} */ p) {
-  const c = /** @type {Record<string, string>} */ (catalogue(p.folder, p.series.variant)), s = p.series;
-  const v = (/** @type {string} */ name) => numberOf(s, name, p.row);
-  return definitions([
-    ["variant", nameOf(s)], ...facts(p),
+/** What is known of a point. @returns {[string, any][]} */
+function facts(/** @type {Point} */ p) {
+  const {row, series: s} = p, c = catalogue(s), v = (/** @type {string} */ name) => row.number(name);
+  const rate = v("bandwidth_bytes_per_s"), levels = ["thread", "block", "grid"].filter(level => c?.word(level));
+  return [
+    ["variant", p.name], ...brief(p, shownName()),
+    ["throughput", state.value !== "rate" && isFinite(rate) && `${grouped(rate / 1e9, 1)} GB/s`],
+    ["settings", row.word("settings").replaceAll(";", "; ")],
     [
-      "launch", isFinite(v("grid_blocks")) &&
-        `${grouped(v("grid_blocks"))} blocks of ${grouped(v("block_threads"))} threads`
+      "launch",
+      isFinite(v("grid_blocks")) && `${counted(v("grid_blocks"), "block")} of ${counted(v("block_threads"), "thread")}`
     ],
-    ["fastest sample", isFinite(v("time_min_s")) && microInterval(v("time_min_s"))],
-    ["95th percentile", isFinite(v("time_p95_s")) && microInterval(v("time_p95_s"))],
-    ["title", c.title], ["source", c.cites],
-    ["strategy", ["thread", "block", "grid"].filter(level => c[level]).map(level => `${level}: ${c[level]}`).join("; ")],
-    ["code", sourceOf(s.variant)], ["run", wordOf(s, "run_id", p.row)]
-  ]);
+    ["fastest sample", isFinite(v("time_min_s")) && micro(v("time_min_s"))],
+    ["95th percentile", isFinite(v("time_p95_s")) && micro(v("time_p95_s"))],
+    ["title", c?.word("title")], ["source", c?.word("cites")],
+    ["strategy", levels.map(level => `${level}: ${c?.word(level)}`).join("; ")],
+    ["code", sourceOf(s.variant)], ["run", row.word("run_id")]
+  ];
 }
 
-/** Rings a point, with a little about it beside, so that the chart stays in sight; if `pinned` all of it below. */
-function focus(/** @type {Point?} */ p, /** @type {boolean} */ pinned) {
-  focused = p;
-  const tip = $("tip");
-  tip.hidden = !p;
-  chart?.querySelector(".ring")?.remove();
-  if (!p) return;
-  const [x, y] = chart.at(p), width = $("plot").clientWidth, scale = width / chart.viewBox.baseVal.width;
-  chart.append(make("circle",
-    {class: "ring", cx: x, cy: y, r: 7, fill: "none", stroke: ink().text, "stroke-width": 1.5}));
-  tip.replaceChildren(make("strong", {}, nameOf(p.series)),
-    definitions(facts(p).filter(([name]) => name !== "settings" && name !== "throughput")));
-  // Where there is little room, the style puts it below the chart.
-  const box = tip.getBoundingClientRect(), left = x * scale + 14;
-  tip.style.left = `${Math.max(0, left + box.width > width ? x * scale - box.width - 14 : left)}px`;
-  tip.style.top =
-    `${$("plot").offsetTop + Math.max(0, Math.min(y * scale - box.height / 2, $("plot").clientHeight - box.height))}px`;
-  if (pinned) $("point").replaceChildren(describe(p));
-}
-
-const idOf = (/** @type {Point} */ p) => `${p.folder.name} ${p.n} ${p.series.key}`;
-
-function nearest(/** @type {PointerEvent} */ event) {
-  const box = chart.getBoundingClientRect(), scale = chart.viewBox.baseVal.width / box.width;
-  const x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
-  const away = (/** @type {Point} */ p) => {
-    const [px, py] = chart.at(p);
-    return Math.hypot(px - x, py - y);
-  };
-  return d3.least(points.filter(p => away(p) < 40), away) ?? null;
-}
-
-/** By key whether it goes along a line or across the lines, and by how many points. */
-const STEPS = /** @type {Record<string, [boolean, number]>} */ ({
-  ArrowLeft: [true, -1],
-  ArrowRight: [true, 1],
-  ArrowUp: [false, 1],
-  ArrowDown: [false, -1],
-});
-function step(/** @type {KeyboardEvent} */ event) {
-  if (!points.length || !(event.key in STEPS || ["Enter", "Escape"].includes(event.key))) return;
-  event.preventDefault();
-  if (event.key === "Escape") return focus(null, false);
-  const here = focused ?? points[0];
-  if (event.key === "Enter") return open(here);
-  if (!focused) return focus(here, true);
-  const [along, by] = STEPS[event.key];
-  const line = points.filter(p => (along ? p.series === here.series : p.n === here.n));
-  if (!along) line.sort((a, b) => a.y - b.y);
-  focus(line[line.indexOf(here) + by] ?? here, true);
-}
+const idOf = (/** @type {Point} */ p) => `${p.series.folder.name} ${p.n} ${p.series.key}`;
 
 function open(/** @type {Point} */ p) {
-  state.point = idOf(p);
-  writeFragment();
-  focus(p, true);
-  showSamples();
+  after(() => state.point = idOf(p));
+  $("point").scrollIntoView({block: "nearest"});
 }
 
-// ---------------------------------------------------------------------------------------------------- a point's
-// samples
+// ---------------------------------------------------------------------------------------------------- one point
 
-function showSamples() {
+/** What is known of the open point, and its samples. */
+function showPoint() {
   const p = points.find(q => idOf(q) === state.point), place = $("samples");
   place.replaceChildren();
+  $("point").replaceChildren();
   if (!p) return;
-  $("point").replaceChildren(describe(p));
-  const samples = samplesOf(p.folder, p.row), means = !p.folder.samples;
-  place.append(make("h3", {}, `Samples of ${nameOf(p.series)} at n = ${size(p.n)}`));
-  if (!samples.length) {
-    place.append(make("p", {},
-      header.samples === "none" ?
-        "The page was made with --samples none." :
-        `${p.folder.name} has no samples of this point: its experiment's .samples.csv.gz is not there.`));
-    return;
-  }
+  const known = facts(p).filter(([, words]) => words);
+  $("point").append(make("dl", {}, ...known.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])));
+  const {folder} = p.series, samples = samplesOf(p.row), means = !folder.samples;
+  place.append(make("h3", {}, `Samples of ${p.name} at n = ${size(p.n)}`));
+  if (!samples.length) return place.append(make("p", {}, "The page holds no samples of this point."));
   const contexts = [...new Set(samples.map(s => s.context))], colors = ink();
   place.append(make("p", {class: "hint"},
     means ?
@@ -392,13 +286,9 @@ function showSamples() {
   const panel = (/** @type {string} */ title, /** @type {string} */ across, /** @type {string} */ up,
     /** @type {any[]} */ marks) => make("figure", {"aria-label": title}, make("figcaption", {class: "hint"}, title),
     plotOf({
-      width: Math.min(460, Math.max(260, $("shown").clientWidth)),
-      height: 240,
-      marginLeft: 56,
-      marginBottom: 40,
-      x: {label: across, ...centred, tickFormat: v => (Number.isInteger(v) ? String(v) : "")},
-      y: {label: up, grid: true, nice: true},
-      marks
+      width: Math.min(460, Math.max(260, $("shown").clientWidth)), height: 240, marginLeft: 56, marginBottom: 40,
+      x: {label: across, labelAnchor: "center", labelArrow: "none", interval: 1},
+      y: {label: up, grid: true, nice: true}, marks
     }));
   const dots = (/** @type {any[]} */ data, /** @type {string} */ x, /** @type {string} */ y) =>
     Plot.dot(data, {x, y, r: 2.5, stroke: d => LINES[theme()][contexts.indexOf(d.context) % 9]});
@@ -406,10 +296,10 @@ function showSamples() {
     "The contexts in the order in which they were opened" :
     "In the order in which they were taken, a colour for each context";
   const charts = make("div", {class: "charts"}, panel(title, across, "time (us)", [dots(samples, across, "us")]));
-  const base = baseOf(p), paired = base === undefined ? [] : pairs(p.folder, base, p.row);
-  if (paired.length > 1 && base !== p.row) {
-    const [y, low, high] = state.base ? [] : VALUES.speedup.of(name => numberOf(p.series, name, p.row));
-    const name = `Paired ratio to ${p.folder.rows?.word("variant", Number(base))} by context`;
+  const base = ratioTo(p), paired = base ? pairs(base, p.row) : [];
+  if (base && paired.length > 1) {
+    const [y, low, high] = state.base ? [] : speedupOf(p.row);
+    const name = `Paired ratio to ${base.word("variant")} by context`;
     charts.append(panel(isFinite(y) ? `${name}: ${interval(y, low, high)}` : name, "context", "t(base) / t", [
       Plot.ruleY([y].filter(isFinite), {stroke: colors.text}),
       Plot.ruleY([low, high].filter(isFinite), {stroke: colors.edge, strokeDasharray: "4 3"}),
@@ -419,14 +309,15 @@ function showSamples() {
   place.append(charts);
 }
 
-/** The row that a point's ratio is to: the chosen base, or the recorded one. */
-function baseOf(/** @type {Point} */ p) {
+/** The row that a point's ratio is to, if it is another: the chosen base, or the recorded one. */
+function ratioTo(/** @type {Point} */ {row, series: s}) {
   if (baseFolder() || own(COMPUTED, state.base)) return undefined;
-  if (state.base) return baseRow(p.series, p.n)?.row;
-  const name = wordOf(p.series, "speedup_reference", p.row);
-  const bases = series.filter(s => s.folder === p.folder &&
-                                (name ? s.variant === name : wordOf(s, "is_base", s.rows[0]) === "True"));
-  return bases.flatMap(s => s.rows.filter(r => numberOf(s, "n", r) === p.n && numberOf(s, "speedup", r) === 1))[0];
+  const name = row.word("speedup_reference"), of = series.filter(b => b.folder === s.folder);
+  const recorded = of.filter(b => (name ? b.variant === name : b.rows[0].word("is_base") === "True"))
+                     .flatMap(b => b.rows)
+                     .find(b => b.number("n") === row.number("n") && b.number("speedup") === 1);
+  const base = state.base ? baseRow(s, row) : recorded;
+  return base === row ? undefined : base;
 }
 
 // ---------------------------------------------------------------------------------------------------- take along
@@ -441,15 +332,15 @@ function save(/** @type {Blob} */ blob, /** @type {string} */ ending) {
 
 /** The rows behind what is shown, with the columns that the page holds. */
 function saveCsv() {
-  const names = [...new Set(points.flatMap(p => Object.keys(p.folder.rows?.columns ?? {})))].filter(
+  const names = [...new Set(points.flatMap(p => Object.keys(p.row.columns)))].filter(
     n => !["kind", "group", "words", "is_base"].includes(n));
-  const lines = points.map(p => [p.folder.name, ...names.map(name => wordOf(p.series, name, p.row))]);
-  save(new Blob([d3.csvFormatRows([["folder", ...names], ...lines]) + "\n"], {type: "text/csv"}), "csv");
+  const rows = points.map(p => [p.series.folder.name, ...names.map(name => p.row.word(name))]);
+  save(new Blob([d3.csvFormatRows([["folder", ...names], ...rows]) + "\n"], {type: "text/csv"}), "csv");
 }
 
 /** Under what conditions the shown rows were measured, a line for each folder. */
-const conditionsOf = () => [...d3.group(points, p => p.folder)].map(([folder, group]) => {
-  const ids = new Set(group.map(p => wordOf(p.series, "run_id", p.row)));
+const conditionsOf = () => d3.groups(points, p => p.series.folder).map(([folder, group]) => {
+  const ids = new Set(group.map(p => p.row.word("run_id")));
   const runs = runsOf(folder).filter(run => ids.has(run.run_id)), cuda = state.choice.device === "cuda";
   const driver = cuda && machineOf(folder, "gpu.driver"), machine = machineOf(folder, cuda ? "gpu.name" : "cpu.model");
   const words = [folder.name, machine, driver && `driver ${driver}`, allOf(runs, dayOf),
@@ -459,18 +350,10 @@ const conditionsOf = () => [...d3.group(points, p => p.folder)].map(([folder, gr
 
 /** The picture with its title above and its conditions below. */
 function svgBlob() {
-  const lines = new Set(points.map(p => p.series)).size;
-  const width = Math.max(900, 640 + marginOf()), drawn = draw(width, Math.max(480, 70 + 14 * lines), true);
-  const wrapped = (/** @type {string} */ text) => {
-    const out = [""];
-    for (const word of text.split(/(?<=[ _/-])/))
-      if ((out[out.length - 1] + word).length <= width / 7.2)
-        out[out.length - 1] += word;
-      else
-        out.push(word);
-    return out;
-  };
-  const above = wrapped(captionOf()), below = [noteOf(), ...conditionsOf()].filter(Boolean).flatMap(wrapped);
+  const width = Math.max(900, 640 + marginOf()), drawn = draw(width, Math.max(480, 70 + 14 * lines().length), true);
+  const room = Math.floor(width / 7.2), fitting = new RegExp(`.{1,${room}}(?=[ _/-]|$)|.{1,${room}}`, "g");
+  const wrapped = (/** @type {string} */ text) => text.match(fitting) ?? [];
+  const above = wrapped(captionOf()), below = [noteOf(), ...conditionsOf()].flatMap(wrapped);
   const tall = Number(drawn.getAttribute("height")), top = 16 * above.length + 8;
   const whole = tall + top + 15 * below.length + 8;
   drawn.setAttribute("height", whole);
@@ -498,17 +381,8 @@ function savePng() {
 // ---------------------------------------------------------------------------------------------------- the chart's view
 
 function showChoices() {
-  const among = folders.filter(f => f.rows), choices = [];
-  if (among.length > 1)
-    choices.push(make("fieldset", {class: "wide"}, make("legend", {class: "hint"}, "folders"), ...among.map(f => {
-      const toggle = () => {
-        const on = among.filter(g => shownFolders().includes(g) !== (g === f)).map(g => g.name);
-        state.only = on.length && on.length < among.length ? on : null;
-      };
-      const box = make("input", {type: "checkbox", id: `folder-${f.index}`, onchange: () => after(toggle)});
-      box.checked = shownFolders().includes(f);
-      return make("label", {class: "check"}, box, make("span", {}, f.name));
-    })));
+  const choices = [], among = withRows().map(f => [f.name, f.name]);
+  if (among.length > 1) choices.push(choose("folder", "folders", [["", "all"], ...among], true));
   for (const [name, words] of options) {
     const whole = name === "experiment";
     if (words.length > 1 || ["experiment", "operation", "element_type", "timing_mode", "cache_state"].includes(name))
@@ -524,7 +398,7 @@ function showChoices() {
       state.scale = "";
     }),
     choose("scale", "axis", [["log", "logarithmic"], ["linear", "linear"]], false, isLog() ? "log" : "linear"));
-  if (state.value === "error") choices.push(choose("size", "n", sizesToChoose(sizesHere())));
+  if (state.value === "error") choices.push(choose("size", "n", sizesHere().map(n => [String(n), size(n)])));
   if (state.value === "speedup") {
     const bases = [...basesHere()].map(([word, label]) => [word, word ? label : `${label}, as recorded`]);
     choices.push(choose("base", "speedup over", bases, true));
@@ -540,20 +414,21 @@ function swatch(/** @type {Look} */ look) {
 
 function showVariants() {
   const words = /** @type {HTMLInputElement} */ ($("search")).value.toLowerCase().split(/\s+/).filter(Boolean);
-  const chosen = chosenKeys(), items = [];
+  const items = [];
   let group = "";
   for (const s of d3.rollup(series, alike => alike[0], s => s.key).values()) {
-    const c = catalogue(s.folder, s.variant), on = chosen.includes(s.key);
-    const text = [s.key, s.label, c.title, c.thread, c.block, c.grid].join(" ").toLowerCase();
+    const c = catalogue(s), on = shownKeys.includes(s.key);
+    const told = ["title", "thread", "block", "grid"].map(name => c?.word(name));
+    const text = [s.key, s.label, ...told].join(" ").toLowerCase();
     if (!words.every(word => text.includes(word))) continue;
     if (s.group !== group)
       items.push(make("h3", {}, s.kind === "document" || !s.folder.catalog ? s.group : `${s.group} (${s.kind})`));
     group = s.group;
     const pick = (/** @type {boolean} */ alone) => after(() => {
-      state.series = alone ? [s.key] : on ? chosen.filter(k => k !== s.key) : [...chosen, s.key];
+      state.series = alone ? [s.key] : on ? shownKeys.filter(k => k !== s.key) : [...shownKeys, s.key];
     });
     const shown = button(`variant ${s.key}`, on ? swatch(lookOf(s)) : make("span"), e => pick(e.shiftKey),
-      {"aria-pressed": String(on), "data-key": s.key, title: c.title ?? ""});
+      {"aria-pressed": String(on), "data-key": s.key, title: c?.word("title") ?? ""});
     shown.append(s.label);
     items.push(shown);
   }
@@ -565,8 +440,8 @@ function showVariants() {
 function noteOf() {
   const notes = [], {read, floor} = bounds(), quotient = state.base && !own(COMPUTED, state.base);
   if (points.some(p => p.low > 0)) notes.push("Bars: 95 % intervals.");
-  if (read.length && !isOneSize()) notes.push("Shaded: faster than only reading the input.");
-  if (floor.length && !isOneSize() && state.value !== "speedup") notes.push("Dotted: an empty call.");
+  if (read.length) notes.push("Shaded: faster than only reading the input.");
+  if (floor.length && state.value !== "speedup") notes.push("Dotted: an empty call.");
   if (state.value === "error") notes.push("On the lower edge: exact.");
   if (state.value === "speedup" && quotient)
     notes.push("A quotient of two times: the program computed no interval over this base.");
@@ -574,63 +449,46 @@ function noteOf() {
   return notes.join(" ");
 }
 
-/** By what the table's rows are sorted: "" for as listed, "variant", or an n, the best first unless `turned`. */
-const ranked = {by: "", turned: false};
+/** The n by which the table's rows are ranked, the best first; else they are as listed. */
+let rankedBy = 0;
 
 /** The variants at each n. */
 function showTable() {
-  const place = /** @type {HTMLElement} */ ($("table").querySelector(".scroll"));
+  const place = $("numbers"), sign = VALUES[state.value].less ? 1 : -1;
   if (!(/** @type {HTMLDetailsElement} */ ($("table")).open)) return place.replaceChildren();
-  const {tell, less} = VALUES[state.value], sizes = d3.sort(new Set(points.map(p => p.n))), n = Number(ranked.by);
-  let lines = [...d3.group(points, p => p.series)].map(([s, drawn]) => ({
-    name: nameOf(s),
-    at: new Map(drawn.map(p => [p.n, p]))
-  }));
-  if (ranked.by === "variant") lines = d3.sort(lines, line => line.name);
-  if (ranked.by === "variant" && ranked.turned) lines.reverse();
-  const sign = Boolean(less) === ranked.turned ? -1 : 1;
-  if (sizes.includes(n)) lines = d3.sort(lines, line => sign * (line.at.get(n)?.y ?? NaN));  // those without it last
-  const columns = ["variant", ...sizes.map(String)];
-  const heads = columns.map(name => button(`rank-${name}`, name === "variant" ? name : size(Number(name)), () => {
-    after(() => {
-      ranked.turned = name === ranked.by && !ranked.turned;
-      ranked.by = name;
-    });
-  }));
-  const table = tableOf(captionOf(), heads, lines.map(({name, at}) => [name, ...sizes.map(k => {
-    const p = at.get(k);
-    return p ? tell(p) : "";
-  })]));
-  const upwards = (ranked.by === "variant" || Boolean(less)) !== ranked.turned;
-  table.querySelectorAll("th")[columns.indexOf(ranked.by)]?.setAttribute("aria-sort",
-    upwards ? "ascending" : "descending");
-  place.replaceChildren(table);
+  const sizes = /** @type {number[]} */ (d3.sort(new Set(points.map(p => p.n))));
+  const at = (/** @type {Point[]} */ line, /** @type {number} */ n) => line.find(p => p.n === n);
+  const ranked = sizes.includes(rankedBy) ? d3.sort(lines(), line => sign * (at(line, rankedBy)?.y ?? NaN)) : lines();
+  const heads = sizes.map(n => button(`rank-${n}`, size(n), () => after(() => rankedBy = n)));
+  const cell = (/** @type {Point | undefined} */ p) =>
+    (p ? button(`open-${idOf(p)}`, VALUES[state.value].tell(p), () => open(p)) : "");
+  const rows = ranked.map(line => [line[0].name, ...sizes.map(n => cell(at(line, n)))]);
+  place.replaceChildren(tableOf(captionOf(), ["variant", ...heads], rows));
 }
 
 function showChart() {
   selectSeries();
-  const here = valuesHere(), recorded = series.some(s => s.rows.some(row => numberOf(s, "speedup", row) > 0));
+  const here = valuesHere(), recorded = some(row => speedupOf(row)[0] > 0);
   if (!here.includes(state.value))
     state.value = (recorded ? here[0] : here.find(value => value !== "speedup")) ?? "time";
   if (!sizesHere().map(String).includes(state.size)) state.size = String(sizesHere().at(-1) ?? "");
   if (!basesHere().has(state.base)) state.base = recorded ? "" : keys()[0] ?? "";
-  assignSlots();
+  shownKeys = chosenKeys();
   selectPoints();
   showChoices();
   showVariants();
   $("caption").textContent = captionOf();
   $("note").textContent = noteOf();
-  const place = $("plot"), width = Math.max(280, place.clientWidth), lines = [...new Set(points.map(p => p.series))];
-  focus(null, false);
-  chart = points.length ? draw(width, Math.max(320, Math.min(520, width * 0.6)), isLabelled(width)) : null;
-  const why = !series.length ? "No row of this selection has a time. Conditions tells why." :
-    chosenKeys().length      ? "None of the chosen variants has this value here." :
-                               "Choose a variant.";
+  const place = $("plot"), width = Math.max(280, place.clientWidth), why =
+    !series.length   ? "No row of this selection has a time. Conditions tells why." :
+    shownKeys.length ? "None of the chosen variants has this value here." :
+                       "Choose a variant.";
+  const chart = points.length ? draw(width, Math.max(320, Math.min(520, width * 0.6)), isLabelled(width)) : null;
+  chart?.addEventListener("click", () => chart.value && open(chart.value));
   place.replaceChildren(chart ?? make("p", {}, why));
   place.setAttribute("aria-label", `Chart: ${captionOf()}`);
-  const below = isOneSize() || isLabelled(width) ? [] : lines;
-  $("names").replaceChildren(...below.map(s => make("li", {}, swatch(lookOf(s)), nameOf(s))));
-  $("point").replaceChildren();
-  showSamples();
+  const below = isOneSize() || isLabelled(width) ? [] : lines();
+  $("names").replaceChildren(...below.map(([p]) => make("li", {}, swatch(p.look), p.name)));
+  showPoint();
   showTable();
 }

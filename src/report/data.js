@@ -1,39 +1,38 @@
 // What the page holds, and what is chosen of it. The choice is in the URL's fragment, so that a link shows the same
 // view. Nothing is computed of samples: the program wrote what is shown.
 
-/** @typedef {{at: number, type: string, words?: string[]}} Column  as page.py packed it */
-/** @typedef {{length: number, columns: Record<string, Column>}} Stored */
+/** @typedef {Record<string, {array: any, words?: string[]}>} Columns */
 /**
- * @typedef {{name: string, missing: string[], machine: any, rows?: Table, catalog?: Table, verdicts?: Table,
- * releases?: Table, means?: Table, samples?: Table, index: number}} Folder
+ * @typedef {{name: string, missing: string[], machine: any, rows?: Row[], catalog?: Row[], verdicts?: Row[],
+ * releases?: Row[], means?: Columns, samples?: Columns, index: number}} Folder
  */
-/** @typedef {{row: number, n: number, y: number, low: number, high: number, folder: Folder, series: Series}} Point */
 /**
- * @typedef {{key: string, label: string, variant: string, settings: string, group: string, kind: string, rows:
- * number[], folder: Folder}} Series  one variant with one choice of settings, in one folder
+ * @typedef {{row: Row, n: number, y: number, low: number, high: number, series: Series, name: string, look: Look}}
+ *   Point
+ * @typedef {{key: string, label: string, variant: string, group: string, kind: string, rows: Row[], folder: Folder}}
+ *   Series  one variant with one choice of settings, in one folder
+ * @typedef {{color: string, symbol: any, dash: string, hollow: boolean}} Look
  */
-/** @typedef {{color: string, symbol: any, dash: string, hollow: boolean}} Look */
 
 // ---------------------------------------------------------------------------------------------------- data
 
 const ARRAYS = /** @type {Record<string, any>} */ ({f8: Float64Array, f4: Float32Array, u4: Uint32Array});
 
-class Table {
-  constructor(/** @type {Stored} */ stored, /** @type {ArrayBuffer} */ buffer, /** @type {number} */ base) {
-    this.length = stored.length;
-    /** @type {Record<string, {array: any, words?: string[]}>} */
-    this.columns = {};
-    for (const [name, {at, type, words}] of Object.entries(stored.columns))
-      this.columns[name] = {array: new ARRAYS[type](buffer, base + at, stored.length), words};
+/** A line of a table. */
+class Row {
+  constructor(/** @type {Folder} */ folder, /** @type {Columns} */ columns, /** @type {number} */ at) {
+    this.folder = folder;
+    this.columns = columns;
+    this.at = at;
   }
   /** A field's word; "" where the file has none. */
-  word(/** @type {string} */ name, /** @type {number} */ i) {
-    const column = this.columns[name], value = column ? column.array[i] : NaN;
+  word(/** @type {string} */ name) {
+    const column = this.columns[name], value = column ? column.array[this.at] : NaN;
     return isNaN(value) ? "" : column.words?.[value] ?? String(value);
   }
-  number(/** @type {string} */ name, /** @type {number} */ i) {
+  number(/** @type {string} */ name) {
     const column = this.columns[name];
-    return column && !column.words ? column.array[i] : NaN;
+    return column && !column.words ? column.array[this.at] : NaN;
   }
 }
 
@@ -44,56 +43,54 @@ async function load() {
   const text = $("data").textContent ?? "", packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
-  const length = Number(new DataView(buffer).getBigUint64(0, true)), base = 8 + length;
+  const length = Number(new DataView(buffer).getBigUint64(0, true));
   header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-  folders = header.folders.map((/** @type {any} */ folder, /** @type {number} */ index) => {
-    const tables = ["rows", "catalog", "verdicts", "releases", "means", "samples"].filter(name => folder[name]);
-    const open = tables.map(name => [name, new Table(folder[name], buffer, base)]);
-    return {...folder, index, ...Object.fromEntries(open)};
+  folders = header.folders;
+  folders.forEach((/** @type {any} */ folder, index) => {
+    folder.index = index;
+    for (const name of ["rows", "catalog", "verdicts", "releases", "means", "samples"].filter(name => folder[name])) {
+      const table = folder[name], columns = /** @type {Columns} */ ({});
+      for (const [column, {at, type, words}] of /** @type {[string, any][]} */ (Object.entries(table.columns)))
+        columns[column] = {array: new ARRAYS[type](buffer, 8 + length + at, table.length), words};
+      const whole = name === "means" || name === "samples";
+      folder[name] = whole ? columns : d3.range(table.length).map(at => new Row(folder, columns, at));
+    }
   });
   $("data").remove();
 }
 
-/** The line of the catalogue, by variant. */
-function catalogue(/** @type {Folder} */ folder, /** @type {string} */ variant) {
-  const table = folder.catalog, i = d3.range(table?.length).find(k => table?.word("variant", k) === variant);
-  return table && i !== undefined ?
-    Object.fromEntries(Object.keys(table.columns).map(name => [name, table.word(name, i)])) :
-    {};
-}
+/** The variant's line of the catalogue. */
+const catalogue = (/** @type {Series} */ s) => s.folder.catalog?.find(line => line.word("variant") === s.variant);
 
 // ---------------------------------------------------------------------------------------------------- samples
 
 /** Of a row the samples, or the contexts' means, which the program made: what the page holds. */
-function samplesOf(/** @type {Folder} */ folder, /** @type {number} */ row, means = !folder.samples) {
-  const table = means ? folder.means : folder.samples, samples = /** @type {any[]} */ ([]);
-  if (table)
-    for (let i = d3.bisectLeft(table.columns.row.array, row); table.number("row", i) === row; ++i)
-      samples.push({
-        context: table.number("context", i),
-        round: table.number("round", i),
-        us: table.number("time_s", i) * 1e6
-      });
-  return samples;
+function samplesOf(/** @type {Row} */ row, means = !row.folder.samples) {
+  const table = means ? row.folder.means : row.folder.samples;
+  if (!table) return [];
+  const lines = d3.range(d3.bisectLeft(table.row.array, row.at), d3.bisectRight(table.row.array, row.at));
+  return /** @type {any[]} */ (lines.map(i => ({
+    context: table.context.array[i],
+    round: table.round.array[i],
+    us: table.time_s.array[i] * 1e6
+  })));
 }
 
 /** base / mine of each context that has a mean of both. */
-function pairs(/** @type {Folder} */ folder, /** @type {number} */ base, /** @type {number} */ mine) {
-  const b = new Map(samplesOf(folder, base, true).map(s => [s.context, s.us]));
-  return samplesOf(folder, mine, true).filter(s => b.has(s.context)).map(s => ({
-    context: s.context,
-    ratio: b.get(s.context) / s.us
-  }));
+function pairs(/** @type {Row} */ base, /** @type {Row} */ mine) {
+  const b = new Map(samplesOf(base, true).map(s => [s.context, s.us]));
+  const both = samplesOf(mine, true).filter(s => b.has(s.context));
+  return both.map(({context, us}) => ({context, ratio: b.get(context) / us}));
 }
 
 // ---------------------------------------------------------------------------------------------------- state
 
 /** Words of the address, "" where it has none: of the chart, the claims and the releases. */
-const SIMPLE = ["view", "value", "base", "scale", "size", "point", "document", "verdict", "differ", "release-pair",
-  "release-call", "release-element_type", "release-timing_mode", "release-cache_state", "release-n"];
+const SIMPLE = ["view", "folder", "value", "base", "scale", "size", "point", "verdict", "release-pair", "release-call",
+  "release-element_type", "release-timing_mode", "release-cache_state"];
 /**
  * These words, and `asked`: what the reader chose of columns; `choice`: the same where there are such rows, else the
- * usual; `series`: the chosen variants, null for the first view's; `only`: the chosen folders, null for all.
+ * usual; `series`: the chosen variants, null for the first view's.
  *
  * @type {Record<string, any>}
  */
@@ -120,12 +117,11 @@ const USUAL = /** @type {Record<string, string[]>} */ ({
 /** The address tells the view. Another of the views is a step that the Back button takes back. */
 function writeFragment() {
   const said = new URLSearchParams(SIMPLE.filter(name => state[name]).map(name => [name, state[name]]));
-  // A view without a chart has no choice: what the address asked for stays in it.
-  for (const [name, word] of Object.entries(Object.keys(state.choice).length ? state.choice : state.asked))
+  // Until there is a chart, what the address asked for stays in it.
+  for (const [name, word] of Object.entries({...state.asked, ...state.choice}))
     if (word !== null && options.get(name)?.length !== 1) said.set(name, word);
   for (const key of state.series ?? []) said.append("s", key);
   if (state.series?.length === 0) said.set("s", "");
-  for (const name of state.only ?? []) said.append("folder", name);
   const before = new URLSearchParams(location.hash.slice(1)).get("view");
   history[before && before !== state.view ? "pushState" : "replaceState"](null, "", `#${said}`);
 }
@@ -136,25 +132,24 @@ function readFragment() {
   state.asked = Object.fromEntries(["experiment", ...header.keys].map(name => [name, said.get(name)]));
   state.choice = {};
   state.series = said.has("s") ? said.getAll("s").filter(key => key) : null;
-  const only = said.getAll("folder").filter(name => folders.some(f => f.rows && f.name === name));
-  state.only = only.length ? only : null;
+  if (!withRows().some(f => f.name === state.folder)) state.folder = "";
 }
 
 // ---------------------------------------------------------------------------------------------------- selection
 
-/** @type {Map<string, string[]>} by key the words that can be chosen, given those before it */
-let options = new Map();
+/** @type {Map<string, string[]>} */ let options = new Map();  // by column the words to choose, given those before it
 /** @type {Series[]} */ let series = [];
+/** @type {string[]} */ let shownKeys = [];  // of the variants that are shown
 /** @type {Point[]} */ let points = [];
-/** Chosen rows without a time. */ let refused = 0;
+let refused = 0;  // chosen rows without a time
 
-const shownFolders = () => folders.filter(f => f.rows && (!state.only || state.only.includes(f.name)));
+const withRows = () => folders.filter(f => f.rows);
+const shownFolders = () => withRows().filter(f => !state.folder || f.name === state.folder);
 
 /**
  * Of rows those that have the words chosen of these columns. Each choice limits those after it: `offered` has what it
  * was made from, `chosen` gets what it is: what is asked for, or the usual word unless nearly all rows have another.
  *
- * @template Row
  * @param {Row[]} rows @param {string[]} names @param {(row: Row, name: string) => string} wordOf
  * @param {Record<string, any>} asked @param {Record<string, any>} chosen @param {Map<string, string[]>} offered
  */
@@ -173,45 +168,33 @@ function narrowed(rows, names, wordOf, asked, chosen, offered) {
 
 /** The chosen rows by variant and settings; those without a time are counted in `refused`. */
 function selectSeries() {
-  refused = 0;
   options = new Map();
-  const all = shownFolders().flatMap(folder => d3.range(folder.rows?.length).map(row => ({folder, row})));
-  const word = (/** @type {{folder: Folder, row: number}} */ {folder, row}, /** @type {string} */ name) =>
-    folder.rows?.word(name, row) ?? "";
-  const rows = narrowed(all, ["experiment", ...header.keys], word, state.asked, state.choice, options);
-  /** @type {Map<string, Series>} */ const byId = new Map();
-  for (const of of rows) {
-    if (word(of, "status") !== "ok") {
-      ++refused;
-      continue;
-    }
-    const {folder, row} = of, variant = word(of, "variant"), settings = word(of, "settings"), words = word(of, "words");
-    const key = variant + (settings && `:${settings}`), id = `${folder.index} ${key}`;
-    if (!byId.has(id))
-      byId.set(id, {
-        key,
-        variant,
-        settings,
-        label: variant + (words && ` [${words}]`),
-        rows: [],
-        folder,
-        group: variant.split("/")[0].split("@")[0],
-        kind: word(of, "kind")
-      });
-    byId.get(id)?.rows.push(row);
-  }
+  const rows = narrowed(shownFolders().flatMap(folder => folder.rows ?? []), ["experiment", ...header.keys],
+    (row, name) => row.word(name), state.asked, state.choice, options);
+  const timed = rows.filter(row => row.word("status") === "ok");
+  refused = rows.length - timed.length;
+  const keyOf = (/** @type {Row} */ row) => [row.word("variant"), row.word("settings")].filter(Boolean).join(":");
+  const all = d3.groups(timed, row => `${row.folder.index} ${keyOf(row)}`).map(([, alike]) => {
+    const [first] = alike, variant = first.word("variant"), words = first.word("words");
+    return {
+      key: keyOf(first),
+      variant,
+      label: variant + (words && ` [${words}]`),
+      group: variant.split("/")[0].split("@")[0],
+      kind: first.word("kind"),
+      rows: d3.sort(alike, row => row.number("n")),
+      folder: first.folder
+    };
+  });
   const kinds = ["yours", "document", "ours", "library", "cpu"];
-  series = d3.sort(byId.values(), s => kinds.indexOf(s.kind), s => header.documents.indexOf(s.group), s => s.group,
-    s => s.label, s => s.folder.index);
-  for (const s of series) s.rows = d3.sort(s.rows, row => numberOf(s, "n", row));
+  series = d3.sort(all, s => kinds.indexOf(s.kind), s => header.documents.indexOf(s.group), s => s.group, s => s.label,
+    s => s.folder.index);
 }
 
-const numberOf = (/** @type {Series} */ s, /** @type {string} */ name, /** @type {number} */ row) =>
-  s.folder.rows?.number(name, row) ?? NaN;
-const wordOf = (/** @type {Series} */ s, /** @type {string} */ name, /** @type {number} */ row) =>
-  s.folder.rows?.word(name, row) ?? "";
+/** Whether some row of the selection has it. */
+const some = (/** @type {(row: Row) => any} */ has) => series.some(s => s.rows.some(has));
 const keys = () => [...new Set(series.map(s => s.key))];
-const sizesHere = () => d3.sort(new Set(series.flatMap(s => s.rows.map(row => numberOf(s, "n", row)))));
+const sizesHere = () => d3.sort(new Set(series.flatMap(s => s.rows.map(row => row.number("n")))));
 
 /**
  * Of few all; else of each group, or of each variant where there are few groups, the one that is fastest at its
@@ -221,21 +204,19 @@ function byDefault() {
   const all = keys();
   if (all.length <= 9) return all;
   const groups = new Set(series.filter(s => s.kind !== "library").map(s => s.group));
-  const last = (/** @type {Series} */ s, /** @type {string} */ name) => numberOf(s, name, s.rows[s.rows.length - 1]);
+  const last = (/** @type {Series} */ s, /** @type {string} */ name) => s.rows[s.rows.length - 1].number(name);
   const time = state.choice.timing_mode === "clock" ? "cycles_median" : "time_median_s";
-  const bases = series.filter(s => wordOf(s, "is_base", s.rows[0]) === "True" && last(s, "speedup") === 1);
-  const chosen = new Set(bases.map(s => s.key));
-  for (const alike of d3.group(series, s => (groups.size > 2 ? s.group : s.variant)).values()) {
-    const [first] = d3.sort(alike, s => -last(s, "n"), s => last(s, time));
-    chosen.add(first.key);
-  }
-  return all.filter(key => chosen.has(key)).slice(0, 14);
+  const bases = series.filter(s => s.rows[0].word("is_base") === "True" && last(s, "speedup") === 1);
+  const first = d3.rollups(series, alike => d3.sort(alike, s => -last(s, "n"), s => last(s, time))[0],
+    s => (groups.size > 2 ? s.group : s.variant)).map(([, s]) => s);
+  const usual = new Set([...bases, ...first].map(s => s.key));
+  return all.filter(key => usual.has(key)).slice(0, 14);
 }
 
 /** Those of the chosen variants that are there; where none of them is, the first view's. */
 function chosenKeys() {
-  const all = keys(), chosen = state.series?.filter(key => all.includes(key));
-  return chosen && (chosen.length || !state.series?.length) ? chosen : byDefault();
+  const all = keys(), there = state.series?.filter(key => all.includes(key));
+  return there && (there.length || !state.series?.length) ? there : byDefault();
 }
 
 // ---------------------------------------------------------------------------------------------------- values
@@ -252,11 +233,10 @@ const baseFolder = () => (state.value === "speedup" && shownFolders().length > 1
 
 /** By word what speedups can be over here: the recorded base, computed ones, another folder, or any variant. */
 function basesHere() {
-  const has = (/** @type {(s: Series, row: number) => any} */ so) => series.some(s => s.rows.some(row => so(s, row)));
-  const among = shownFolders();
+  const among = shownFolders(), has = (/** @type {string} */ base) => some(row => speedupOf(row, base)[0] > 0);
   return new Map(/** @type {[string, string][]} */ ([
-    ...(has((s, row) => numberOf(s, "speedup", row) > 0) ? [["", recordedBase()]] : []),
-    ...Object.entries(COMPUTED).filter(([name]) => has((s, row) => numberOf(s, `speedup_${name}`, row) > 0)),
+    ...(has("") ? [["", recordedBase()]] : []),
+    ...Object.entries(COMPUTED).filter(([name]) => has(name)),
     ...(among.length > 1 ? among.map(f => [`in ${f.name}`, `the same in ${f.name}`]) : []),
     ...series.map(s => [s.key, s.label])
   ]));
@@ -264,43 +244,36 @@ function basesHere() {
 
 /** What the recorded speedups are over. */
 function recordedBase() {
-  const bases = new Set(series.flatMap(s => s.rows.map(row => wordOf(s, "speedup_reference", row))).filter(Boolean));
+  const bases = new Set(series.flatMap(s => s.rows.map(row => row.word("speedup_reference"))).filter(Boolean));
   return bases.size ? [...bases].join(", ") : "CUB";
 }
 
 /** The row that a speedup is a quotient to: of the chosen base, or of the same variant in the chosen folder. */
-function baseRow(/** @type {Series} */ s, /** @type {number} */ n) {
+function baseRow(/** @type {Series} */ s, /** @type {Row} */ row) {
   const other = baseFolder();
   const base = series.find(other ? b => b.key === s.key && b.folder === other && other !== s.folder :
                                    b => b.key === state.base && b.folder === s.folder);
-  return base?.rows.filter(row => numberOf(base, "n", row) === n).map(row => ({base, row}))[0];
+  return base?.rows.find(of => of.number("n") === row.number("n"));
 }
 
-/** What a row shows, and its interval: NaN where it does not have it. */
-function valueOf(/** @type {Series} */ s, /** @type {number} */ row) {
-  const v = (/** @type {string} */ name) => numberOf(s, name, row);
-  const numbers = () => {
-    if (state.value !== "speedup" || !state.base) return VALUES[state.value].of(v);
-    if (own(COMPUTED, state.base))
-      return VALUES.speedup.of(name => v(name.replace("speedup", `speedup_${state.base}`)));
-    const of = baseRow(s, v("n"));
-    return of ? [numberOf(of.base, "time_median_s", of.row) / v("time_median_s")] : [];
-  };
-  const [y = NaN, low = NaN, high = NaN] = numbers();
-  return {y, low, high};
+/** What a row shows, and its interval. */
+function valueOf(/** @type {Series} */ s, /** @type {Row} */ row) {
+  if (state.value !== "speedup") return VALUES[state.value].of(row);
+  if (!state.base || own(COMPUTED, state.base)) return speedupOf(row, state.base);
+  const base = baseRow(s, row);
+  return base ? [base.number("time_median_s") / row.number("time_median_s")] : [];
 }
 
-/** The values that some row of the selection has. */
+/** The values that some row of the selection has; with times there are speedups over any variant. */
 const valuesHere = () => Object.keys(VALUES).filter(
-  value => VALUES[value].needs.every(name => series.some(s => s.rows.some(row => numberOf(s, name, row) > 0))));
+  value => some(row => VALUES[value === "speedup" ? "time" : value].of(row)[0] > 0));
 
 function selectPoints() {
-  const chosen = chosenKeys();
   points = [];
-  for (const s of series.filter(({key}) => chosen.includes(key)))
+  for (const s of series.filter(({key}) => shownKeys.includes(key)))
     for (const row of s.rows) {
-      const value = valueOf(s, row), n = numberOf(s, "n", row);
-      const shown = state.value === "error" ? String(n) === state.size : value.y > 0;
-      if (isFinite(value.y) && shown) points.push({...value, row, n, folder: s.folder, series: s});
+      const [y = NaN, low = NaN, high = NaN] = valueOf(s, row), n = row.number("n");
+      const shown = state.value === "error" ? String(n) === state.size : y > 0;
+      if (isFinite(y) && shown) points.push({row, n, y, low, high, series: s, name: nameOf(s), look: lookOf(s)});
     }
 }

@@ -8,7 +8,6 @@ on the documents' claims and machine.json. A damaged file is refused, as everywh
 """
 
 import base64
-import csv
 import hashlib
 import html
 import importlib.util
@@ -219,8 +218,7 @@ def make(folders: list[Path], made: list[Path] | None = None, samples: bool = Fa
     folders, blob = list(dict.fromkeys(folder.resolve() for folder in folders)), Blob()  # one named twice is one
     held = [{**read_folder(folder, made_of.get(folder), samples, blob), "name": name}
             for folder, name in zip(folders, names_of(folders))]
-    header = {"folders": held, "samples": "all" if samples else "means" if made else "none", "sources": sources(),
-              "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
+    header = {"folders": held, "sources": sources(), "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
               "keys": [c for c in tb.ROWS.key if c not in ("variant", "settings", "n")]}
     return page(header, blob), [line for folder in held for line in folder["missing"]]
 

@@ -58,16 +58,11 @@ def draw(table, title: str, where: str):
         axes.grid(False, axis="y")
         axes.set_xlabel("throughput (GB/s)")
         return figure
-    libraries, looks = {}, {}
+    looks, libraries = {}, list(table.loc[table["kind"] == "library", "variant"].unique())
     for variant in variants:
         rows = table[table["variant"] == variant].sort_values("n")
-        if rows["kind"].iloc[0] == "library":
-            group = rows["group"].iloc[0]
-            look = style.library_style(group, libraries.setdefault(group, 0))
-            libraries[group] += 1
-        else:
-            look = style.line_style(variants.index(variant), 0)
-        looks[variant] = look
+        looks[variant] = look = (style.library_style(rows["group"].iloc[0], libraries.index(variant))
+                                 if variant in libraries else style.line_style(variants.index(variant), 0))
         axes.errorbar(rows["n"], rows["rate"], yerr=[error["low"][rows.index], error["high"][rows.index]],
                       elinewidth=0.5, label=variant, **look)
     calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].first()

@@ -37,7 +37,6 @@ GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73",
                 "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}
 LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
 LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
-LIBRARY_DASHES = {"cub": "-", "thrust": (0, (4, 1.5)), "cublas": (0, (1, 1))}
 MARK_COLOR = "#555555"
 CEILING_COLOR, CEILING_EDGE = "#EFEFEF", "#A8A8A8"  # light enough for print, and for lines across it
 FLOOR_LOOK = dict(color=MARK_COLOR, linewidth=0.7, linestyle=(0, (3, 2)), zorder=1.2)
@@ -75,10 +74,9 @@ def line_style(variant_index: int, settings_index: int, colors: int = len(LINE_C
             "markerfacecolor": "white" if hollow else color}
 
 
-def library_style(group: str, settings_index: int) -> dict:
+def library_style(group: str, index: int) -> dict:
     """Reference lines: no markers, black or grey, a little thicker than variants."""
-    dashes = LIBRARY_DASHES.get(group, ":") if settings_index == 0 else DASHES[(settings_index + 2) % len(DASHES)]
-    return {"color": color_of(group), "linestyle": dashes, "linewidth": 1.3, "zorder": 1.9}
+    return {"color": color_of(group), "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.3, "zorder": 1.9}
 
 
 def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n (elements)") -> None:

@@ -1,9 +1,5 @@
 // The other views, and what starts the page.
 
-/** "cub/sum determinism=run_to_run" of "cub@3.2.0/sum determinism=run_to_run". */
-const callOf = (/** @type {string} */ variant) => variant.replace(/@[^/]*/, "");
-const releaseOf = (/** @type {string} */ variant) => /@([^/]*)/.exec(variant)?.[1] ?? "";
-const byRelease = (/** @type {string} */ a, /** @type {string} */ b) => a.localeCompare(b, "en", {numeric: true});
 const PAIRS = /** @type {Record<string, string>} */ ({
   newest: "the newest over each release",
   adjacent: "each release over the one before",
@@ -12,144 +8,112 @@ const PAIRS = /** @type {Record<string, string>} */ ({
 
 /** Speedups between releases of a library, a line for each n. */
 function showReleases() {
-  const folder = /** @type {Folder} */ (folders.find(f => f.releases)), table = /** @type {Table} */ (folder.releases);
+  const folder = /** @type {Folder} */ (folders.find(f => f.releases));
   const names = ["pair", "call", "element_type", "timing_mode", "cache_state"].map(name => `release-${name}`);
-  const wordAt = (/** @type {number} */ i, /** @type {string} */ name) =>
-    (name === "release-call" ? callOf(table.word("variant", i)) : table.word(name.replace("release-", ""), i));
-  const offered = new Map(), v = (/** @type {string} */ name) => (/** @type {number} */ i) => table.number(name, i);
-  const of = narrowed(d3.range(table.length), names, wordAt, state, state, offered);
-  const every = d3.sort(new Set(of.map(v("n"))));
-  if (!every.map(String).includes(state["release-n"])) state["release-n"] = "";
+  const wordOf = (/** @type {Row} */ row, /** @type {string} */ name) =>  // a call is a variant without its release
+    (name === "release-call" ? row.word("variant").replace(/@[^/]*/, "") : row.word(name.replace("release-", "")));
+  const offered = /** @type {Map<string, string[]>} */ (new Map());
+  const rows = narrowed(folder.releases ?? [], names, wordOf, state, state, offered);
+  const sizes = /** @type {number[]} */ (d3.sort(new Set(rows.map(row => row.number("n")))));
   const filters = names.map(name => choose(name, nameOfColumn(name.replace("release-", "")),
-    offered.get(name).map(w => [w, own(PAIRS, w) ?? labelOf(w)])));
-  filters.push(choose("release-n", "n", [["", "all"], ...sizesToChoose(every)]));
-  const rows = of.filter(i => !state["release-n"] || String(table.number("n", i)) === state["release-n"]);
+    offered.get(name)?.map(w => [w, own(PAIRS, w) ?? labelOf(w)]) ?? []));
 
   const pair = state["release-pair"], over = pair === "newest", colors = ink();
-  const release = (/** @type {number} */ i) => releaseOf(table.word(over ? "base" : "variant", i));
-  const decided = (/** @type {number} */ i) => ["FASTER", "SLOWER"].includes(table.word("verdict", i));
-  const hue = (/** @type {number} */ i) => {
-    const share = every.indexOf(table.number("n", i)) / Math.max(1, every.length - 1);
+  const v = (/** @type {string} */ name) => (/** @type {Row} */ row) => row.number(name);
+  const release = (/** @type {Row} */ row) => /@([^/]*)/.exec(row.word(over ? "base" : "variant"))?.[1] ?? "";
+  const decided = (/** @type {Row} */ row) => ["FASTER", "SLOWER"].includes(row.word("verdict"));
+  const hue = (/** @type {Row} */ row) => {
+    const share = sizes.indexOf(row.number("n")) / Math.max(1, sizes.length - 1);
     return d3.interpolateViridis(darkness.matches ? 0.4 + 0.6 * share : 0.85 * share);
   };
-  const speedup = (/** @type {number} */ i) => interval(v("speedup")(i), v("ci_low")(i), v("ci_high")(i));
-  const tell = (/** @type {number} */ i) => [`${table.word("variant", i)} over ${table.word("base", i)}`,
-    `n: ${size(table.number("n", i))}`, `speedup: ${speedup(i)}`,
-    `time: ${micro(v("time_s")(i) * 1e6)} us instead of ${micro(v("base_time_s")(i) * 1e6)} us`,
-    `verdict: ${table.word("verdict", i)}`].join("\n");
-  const inOrder = d3.sort(rows, (a, b) => byRelease(release(a), release(b)));
+  const ratio = (/** @type {Row} */ row) => interval(v("speedup")(row), v("ci_low")(row), v("ci_high")(row));
+  const tell = (/** @type {Row} */ row) => [`${row.word("variant")} over ${row.word("base")}`,
+    `n: ${size(row.number("n"))}`, `speedup: ${ratio(row)}`,
+    `time: ${micro(row.number("time_s"))} instead of ${micro(row.number("base_time_s"))}`,
+    `verdict: ${row.word("verdict")}`];
+  const inOrder = d3.sort(rows, (a, b) => release(a).localeCompare(release(b), "en", {numeric: true}));
   const drawn = plotOf({
-    width: Math.max(280, Math.min(1100, $("releases-view").clientWidth)),
-    height: 440,
-    marginLeft: 56,
-    marginBottom: 46,
-    marginTop: 26,
+    width: Math.max(280, Math.min(1100, $("releases-view").clientWidth)), height: 440,
+    marginTop: 26, marginBottom: 46, marginLeft: 56,
     x: {
-      type: "point",
-      domain: [...new Set(inOrder.map(release))],
-      label: over ? "release that is the base" : "release",
-      ...centred
+      type: "point", domain: [...new Set(inOrder.map(release))], labelAnchor: "center", labelArrow: "none",
+      label: over ? "release that is the base" : "release"
     },
     y: {label: `speedup, ${own(PAIRS, pair) ?? pair}`, grid: true, labelArrow: "none", tickFormat: ".3~f"},
     marks: [
       Plot.ruleY([1], {stroke: colors.text}),
       Plot.line(inOrder, {x: release, y: v("speedup"), z: v("n"), stroke: hue, strokeWidth: 1}),
-      Plot.ruleX(rows.filter(i => state["release-n"] || decided(i)),
+      Plot.ruleX(rows.filter(decided),
         {x: release, y1: v("ci_low"), y2: v("ci_high"), stroke: hue, strokeOpacity: 0.5, strokeWidth: 2}),
-      Plot.dot(rows, {x: release, y: v("speedup"), r: 3, stroke: hue, fill: i => (decided(i) ? hue(i) : colors.paper)}),
-      Plot.tip(rows, Plot.pointer({x: release, y: v("speedup"), title: tell, fill: colors.paper, stroke: colors.edge}))
+      Plot.dot(rows,
+        {x: release, y: v("speedup"), r: 3, stroke: hue, fill: row => (decided(row) ? hue(row) : colors.paper)}),
+      tipOf(rows, release, v("speedup"), tell)
     ]
   });
-  const lines = state["release-n"] ? "" :
-    `A line for each n, from ${size(every[0])} to ${size(every.at(-1) ?? 0)}, the lighter the larger. `;
-  const verdicts = d3.rollups(rows, k => k.length, i => table.word("verdict", i)).map(([word, k]) => `${k} ${word}`);
+  const verdicts = d3.rollups(rows, of => of.length, row => row.word("verdict")).map(([word, k]) => `${k} ${word}`);
   $("releases-view").replaceChildren(
     make("h2", {}, `Releases of ${state["release-call"].startsWith("thrust/") ? "Thrust" : "CUB"}, ${
       machineOf(folder, "gpu.name") ?? folder.name}`),
     make("div", {class: "filters"}, ...filters),
-    make("p", {class: "hint"},
-      `${lines}Full, with its interval: FASTER or SLOWER. All intervals hold at once. ${verdicts.join(", ")}.`),
+    make("p", {class: "hint"}, `A line for each n, from ${size(sizes[0])} to ${size(sizes.at(-1) ?? 0)}, the lighter the
+      larger. Full, with its interval: FASTER or SLOWER. All intervals hold at once. ${verdicts.join(", ")}.`),
     drawn,
     make("details", {}, make("summary", {}, "The numbers"),
-      scrolled(tableOf("Speedups between releases", ["base", "release", "n", "speedup", "verdict", "same machine code"],
-        rows.map(i => [table.word("base", i), table.word("variant", i), size(table.number("n", i)), speedup(i),
-                   table.word("verdict", i), table.word("same_code", i)])))));
+      tableOf("Speedups between releases", ["base", "release", "n", "speedup", "verdict", "same machine code"],
+        rows.map(row => [row.word("base"), row.word("variant"), size(row.number("n")), ratio(row), row.word("verdict"),
+                   row.word("same_code")]))));
 }
 
 // ---------------------------------------------------------------------------------------------------- claims
 
+/** What one folder says of a claim: verdict, ratio, why, and its further tests. */
+function judgement(/** @type {Row} */ own, /** @type {Row[]} */ tests) {
+  const ratio = (/** @type {Row} */ row) => (isFinite(row.number("ratio")) ?
+    interval(row.number("ratio"), row.number("ci_low"), row.number("ci_high")) : "");
+  const n = (/** @type {Row} */ row) => (row.number("n") > 0 ? size(row.number("n")) : "");
+  const verdict = own.word("verdict"), kind = ["holds", "reversed"].find(word => verdict.startsWith(word));
+  const more = make("details", {}, make("summary", {}, counted(tests.length, "more test")),
+    tableOf(`Tests of ${own.word("claim")}`, ["role", "n", "ratio", "demanded", "verdict", "why"],
+      tests.map(row => [row.word("role"), n(row), ratio(row), row.word("threshold"), row.word("verdict"),
+                  row.word("reason")])));
+  return make("div", {}, make("strong", {class: kind ?? "other"}, verdict),
+    make("div", {}, [ratio(own), n(own)].filter(Boolean).join(" at ")), own.word("reason"), tests.length ? more : null);
+}
+
 /** A row for each claim, and in it what each folder says. */
 function showClaims() {
-  const judged = folders.filter(f => f.verdicts), tables = judged.map(f => /** @type {Table} */ (f.verdicts));
-  /** Of each claim its line in each folder. @type {Map<string, (number | undefined)[]>} */
-  const claims = new Map();
-  tables.forEach((table, k) => d3.range(table.length).filter(i => table.word("role", i) === "claim").forEach(i => {
-    const id = table.word("claim", i);
-    if (!claims.has(id)) claims.set(id, tables.map(() => undefined));
-    /** @type {any[]} */ (claims.get(id))[k] = i;
-  }));
-  const all = [...claims.values()];
-  const words = (/** @type {(number | undefined)[]} */ at, /** @type {string} */ name) =>
-    at.map((i, k) => (i === undefined ? "" : tables[k].word(name, i)));
-  const first = (/** @type {(number | undefined)[]} */ at, /** @type {string} */ name) =>
-    words(at, name).find(word => word) ?? "";
-  const shown = all.filter(at => (!state.document || first(at, "document") === state.document) &&
-                             (!state.verdict || words(at, "verdict").includes(state.verdict)) &&
-                             (!state.differ || new Set(words(at, "verdict")).size > 1));
+  const judged = folders.filter(f => f.verdicts), rows = judged.flatMap(f => f.verdicts ?? []);
+  // Of each claim its rows in each folder: first what is said of it, then its further tests.
+  const claims = d3.groups(rows, row => row.word("claim"))
+                   .map(([, own]) => judged.map(f => /** @type {Row[]} */ (own).filter(row => row.folder === f)));
+  const verdicts = (/** @type {Row[][]} */ claim) => claim.map(([own]) => own?.word("verdict") ?? "");
+  const shown = claims.filter(claim => !state.verdict || verdicts(claim).includes(state.verdict) ||
+                                (state.verdict === "differ" && new Set(verdicts(claim)).size > 1));
   const call = (/** @type {string} */ text, before = "") => {
     const source = sourceOf(text.split(":")[0]);
     return text && make("div", {}, before, text, ...(source ? [" (", source, ")"] : []));
   };
-  const ratioAt = (/** @type {Table} */ t, /** @type {number} */ i) => {
-    const [ratio, low, high] = ["ratio", "ci_low", "ci_high"].map(name => t.number(name, i));
-    return isFinite(ratio) ? interval(ratio, low, high) : "";
+  const cells = (/** @type {Row[][]} */ claim) => {
+    const word = (/** @type {string} */ name) => claim.flat()[0].word(name);
+    return [word("claim"), make("div", {}, word("statement"), call(word("variant")), call(word("base"), "over ")),
+      word("text_figure"), word("threshold"),
+      ...claim.map(([own, ...tests]) => (own ? judgement(own, tests) : ""))];
   };
-  const sizeAt = (/** @type {Table} */ t, /** @type {number} */ i) => {
-    const n = t.number("n", i);
-    return n > 0 ? size(n) : "";
-  };
-  /** What one folder says of a claim: verdict, ratio, why, and its further tests. */
-  const judgement = (/** @type {Table} */ t, /** @type {number} */ i) => {
-    const more = [], verdict = t.word("verdict", i);
-    for (let m = i + 1; m < t.length && t.word("role", m) !== "claim"; ++m) more.push(m);
-    const kind = verdict.startsWith("holds") ? "holds" : verdict === "reversed" ? verdict : "other";
-    return make("div", {}, make("strong", {class: kind}, verdict),
-      make("div", {}, [ratioAt(t, i), sizeAt(t, i)].filter(Boolean).join(" at ")), t.word("reason", i),
-      more.length ? make("details", {}, make("summary", {}, counted(more.length, "more test")),
-                      tableOf(`Tests of ${t.word("claim", i)}`, ["role", "n", "ratio", "demanded", "verdict", "why"],
-                        more.map(m => [t.word("role", m), sizeAt(t, m), ratioAt(t, m), t.word("threshold", m),
-                                   t.word("verdict", m), t.word("reason", m)]))) :
-                    null);
-  };
-  const rows = shown.map(at => [first(at, "claim"),
-    make("div", {}, first(at, "statement"), call(first(at, "variant")), call(first(at, "base"), "over ")),
-    first(at, "text_figure"), first(at, "threshold"),
-    ...at.map((i, k) => (i === undefined ? "" : judgement(tables[k], i)))]);
-  const choices = (/** @type {string[]} */ given) =>
-    [["", "all"], ...[...new Set(given)].filter(Boolean).map(word => [word, word])];
   const counts = judged.map((folder, k) => {
-    const verdicts = d3.rollups(all.map(at => words(at, "verdict")[k]).filter(Boolean), of => of.length, word => word);
-    return make("p", {}, `${folder.name}: ${verdicts.map(([verdict, count]) => `${verdict} ${count}`).join(", ")}.`);
+    const counted = d3.rollups(claims.map(claim => verdicts(claim)[k]).filter(Boolean), of => of.length, word => word);
+    return make("p", {}, `${folder.name}: ${counted.map(([verdict, count]) => `${verdict} ${count}`).join(", ")}.`);
   });
+  const words = [...new Set(claims.flatMap(verdicts))].filter(Boolean).map(word => [word, word]);
+  if (judged.length > 1) words.push(["differ", "that differ between the folders"]);
   $("claims-view").replaceChildren(
     make("h2", {}, `The documents' claims, judged by ${judged.map(f => f.name).join(" and ")}`), ...counts,
-    make("p", {}, `${counted(all.length, "claim")}. Shown: ${shown.length}.`),
-    make("div", {class: "filters"},
-      choose("document", "document", choices(all.map(at => first(at, "document")))),
-      choose("verdict", "verdict", choices(all.flatMap(at => words(at, "verdict")))),
-      judged.length > 1 ? choose("differ", "verdicts", [["", "all"], ["yes", "that differ between the folders"]]) : ""),
-    scrolled(tableOf("Claims and verdicts",
-      ["claim", "says", "the document's figure", "demanded", ...judged.map(f => f.name)], rows, "cards")));
+    make("p", {}, `${counted(claims.length, "claim")}. Shown: ${shown.length}.`),
+    make("div", {class: "filters"}, choose("verdict", "verdicts", [["", "all"], ...words])),
+    tableOf("Claims and verdicts", ["claim", "says", "the document's figure", "demanded", ...judged.map(f => f.name)],
+      shown.map(cells), "cards"));
 }
 
 // ---------------------------------------------------------------------------------------------------- conditions
-
-/** Rows without a time, by experiment, status and reason, whatever numbers a reason holds. */
-function refusals(/** @type {Table | undefined} */ table) {
-  const without = d3.range(table?.length).filter(i => table?.word("status", i) !== "ok");
-  return [...d3.group(without, i => ["experiment", "status", "reason"].map(name => table?.word(name, i)).join("|")
-                                      .replace(/[\d.,]+/g, "#")).values()];
-}
 
 const UNITS = /** @type {[RegExp, number, string][]} */ ([
   [/_bytes_per_s$/, 1e12, "TB/s"],
@@ -157,17 +121,6 @@ const UNITS = /** @type {[RegExp, number, string][]} */ ([
   [/memory_bytes$/, 2 ** 30, "GiB"],
   [/_bytes$/, 2 ** 20, "MiB"],
 ]);
-/** What machine.json tells of the machine and the build: words by name. */
-function machineFields(/** @type {Folder} */ folder) {
-  const {gpu, cpu, os, build} = folder.machine, fields = /** @type {[string, any][]} */ ([["operating system", os]]);
-  for (const [part, held] of Object.entries({gpu, cpu, build}))
-    for (const [name, value] of Object.entries(held ?? {})) fields.push([`${part} ${name}`, value]);
-  return fields.map(([name, value]) => {
-    const unit = typeof value === "number" ? UNITS.find(([ending]) => ending.test(name)) : undefined;
-    const said = unit ? `${plain(Number((value / unit[1]).toPrecision(4)))} ${unit[2]}` : String(value ?? "");
-    return /** @type {[string, string]} */ ([name.replace(/_(bytes|hz|bytes_per_s)$/, "").replaceAll("_", " "), said]);
-  });
-}
 const runsOf = (/** @type {Folder} */ folder) => /** @type {any[]} */ (folder.machine.runs);
 /** What these runs recorded, each word once; of several with how many. */
 function allOf(/** @type {any[]} */ runs, /** @type {(run: any) => any} */ what) {
@@ -194,10 +147,8 @@ function warnings(/** @type {Folder} */ folder, host = true) {
   tell(run => run.interrupted, "These runs were interrupted");
   tell(run => host && run.host_cpu?.on_busy_cpu > 0.1 * run.host_cpu?.samples,
     "No core was quiet during more than 10 % of the calls timed by the host");
-  const {rows} = folder, count = (/** @type {(rows: Table, i: number) => boolean} */ so) =>
-    (rows ? d3.range(rows.length).filter(i => so(rows, i)).length : 0);
-  const rejected = count((rows, i) => rows.number("n_rejected", i) > 0);
-  const simulated = count((rows, i) => rows.word("device", i) === "sim");
+  const count = (/** @type {(row: Row) => boolean} */ so) => (folder.rows ?? []).filter(so).length;
+  const rejected = count(row => row.number("n_rejected") > 0), simulated = count(row => row.word("device") === "sim");
   if (rejected) lines.push(`At ${counted(rejected, "point")} samples were discarded because the GPU throttled.`);
   if (simulated) lines.push(`${counted(simulated, "row")} of the simulated device have no times.`);
   return lines;
@@ -216,15 +167,37 @@ function showBanners() {
 
 /** The machine, and cards, revisions and rules as the runs recorded them: words by name. */
 function recorded(/** @type {Folder} */ folder) {
-  const runs = runsOf(folder);
+  const runs = runsOf(folder), {gpu, cpu, os, build} = folder.machine;
+  const parts = Object.entries({gpu, cpu, build}).flatMap(
+    ([part, held]) => Object.entries(held ?? {}).map(([name, value]) => [`${part} ${name}`, value]));
+  const machine = [["operating system", os], ...parts].map(([name, value]) => {
+    const [, factor, unit] = UNITS.find(([ending]) => ending.test(name)) ?? [/./, 1, ""];
+    return [name.replace(/_(bytes|hz|bytes_per_s)$/, "").replaceAll("_", " "),
+      unit && typeof value === "number" ? `${plain(Number((value / factor).toPrecision(4)))} ${unit}` : value];
+  });
   const rules = [...new Set(runs.flatMap(run => Object.keys(run.rules ?? {})))];
-  return new Map(/** @type {[string, string][]} */ ([
-    ...machineFields(folder),
+  return new Map([
+    ...machine,
     ["cards", allOf(runs, run => run.machine_id)],
     ["revisions", allOf(runs, revisionOf)],
     ["days", allOf(runs, dayOf)],
-    ...rules.map(name => [name.replaceAll("_", " "), allOf(runs, run => String(run.rules?.[name] ?? ""))]),
-  ]));
+    ...rules.map(name => [name.replaceAll("_", " "), allOf(runs, run => run.rules?.[name])]),
+  ].map(([name, said]) => [name, String(said ?? "")]));
+}
+
+/** The rows without a time, by experiment, status and reason, whatever numbers a reason holds. */
+function refusals(/** @type {Folder} */ folder) {
+  const without = (folder.rows ?? []).filter(row => row.word("status") !== "ok");
+  const alike = d3.groups(without, row => ["experiment", "status", "reason"].map(name => row.word(name)).join("|")
+                                             .replace(/[\d.,]+/g, "#"));
+  return alike.map(([, rows]) => {
+    const all = (/** @type {string} */ name) => [...new Set(rows.map(row => row.word(name)))];
+    const ids = all("variant"), [least, most] = d3.extent(rows, row => row.number("n"));
+    const many = make("details", {}, make("summary", {}, counted(ids.length, "variant")), ids.join(", "));
+    return [...["experiment", "status", "reason"].map(name => all(name)[0]), grouped(rows.length),
+      ids.length < 4 ? ids.join(", ") : many, all("element_type").join(", "),
+      all("timing_mode").map(labelOf).join(", "), least === most ? size(least) : `${size(least)} to ${size(most)}`];
+  });
 }
 
 function showConditions() {
@@ -236,35 +209,25 @@ function showConditions() {
   place.replaceChildren(make("h2", {}, "The machine, and how it was measured"),
     make("p", {class: "hint"}, several ? "What differs stands first. " : "",
       header.root === null ? page : make("a", {href: header.root + page}, page), " explains the rules."),
-    scrolled(tableOf("As the runs recorded it", ["", ...folders.map(f => f.name)],
-      several ? d3.sort(rows, ([, ...words]) => new Set(words).size === 1) : rows, "words")));
+    tableOf("As the runs recorded it", ["", ...folders.map(f => f.name)],
+      several ? d3.sort(rows, ([, ...words]) => new Set(words).size === 1) : rows, "words"));
   for (const folder of folders) {
-    place.append(make("h2", {}, folder.name));
-    place.append(...warnings(folder).map(line => make("p", {class: "banner"}, line)));
     const {tools} = folder.machine, runs = [...runsOf(folder), ...(Array.isArray(tools) ? tools : [])];
-    const known = (/** @type {any} */ value, /** @type {(value: number) => string} */ tell) =>
-      (typeof value === "number" ? tell(value) : "");
-    if (runs.length)
-      place.append(make("details", {}, make("summary", {}, counted(runs.length, "run")),
-        scrolled(tableOf(`Runs of ${folder.name}`,
+    const refused = refusals(folder);
+    place.append(make("h2", {}, folder.name), ...warnings(folder).map(line => make("p", {class: "banner"}, line)),
+      make("details", {}, make("summary", {}, counted(runs.length, "run")),
+        tableOf(`Runs of ${folder.name}`,
           ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
-          runs.map(run => [String(run.experiment ?? run.tool ?? ""), String(run.started_utc ?? ""), revisionOf(run),
-                     String(run.machine_id ?? ""), known(run.timing?.device?.launch_floor_s, s => microInterval(s)),
-                     known(run.gpu_state_at_end?.temperature_c, celsius => `${celsius} °C`),
-                     (Array.isArray(run.arguments) ? run.arguments : []).join(" ")])))));
-    const refused = refusals(folder.rows).map(rows => {
-      const all = (/** @type {string} */ name) => [...new Set(rows.map(i => folder.rows?.word(name, i) ?? ""))];
-      const ids = all("variant"), sizes = d3.sort(new Set(rows.map(i => folder.rows?.number("n", i))));
-      const many = make("details", {}, make("summary", {}, counted(ids.length, "variant")), ids.join(", "));
-      return [...["experiment", "status", "reason"].map(name => all(name)[0]), grouped(rows.length),
-        ids.length < 4 ? ids.join(", ") : many, all("element_type").join(", "),
-        all("timing_mode").map(labelOf).join(", "),
-        sizes.length > 2 ? `${size(sizes[0])} to ${size(sizes[sizes.length - 1])}` : sizes.map(size).join(", ")];
-    });
-    place.append(make("h3", {}, "Points without a time"),
+          runs.map(run => {
+            const floor = run.timing?.device?.launch_floor_s, celsius = run.gpu_state_at_end?.temperature_c;
+            return [run.experiment ?? run.tool, run.started_utc, revisionOf(run), run.machine_id,
+              floor >= 0 ? micro(floor) : "", celsius && `${celsius} °C`,
+              [run.arguments ?? []].flat().join(" ")].map(word => String(word ?? ""));
+          }))),
+      make("h3", {}, "Points without a time"),
       refused.length ?
-        scrolled(tableOf(`Points without a time, ${folder.name}`,
-          ["experiment", "status", "reason", "points", "variants", "types", "timed", "n"], refused)) :
+        tableOf(`Points without a time, ${folder.name}`,
+          ["experiment", "status", "reason", "points", "variants", "types", "timed", "n"], refused) :
         make("p", {}, "None."));
   }
 }
@@ -302,23 +265,13 @@ $("table").addEventListener("toggle", showTable);
 for (const [name, keysOf] of /** @type {[string, () => string[]][]} */ ([["all", keys], ["none", () => []]]))
   $("all-none").append(button(`variants-${name}`, name, () => after(() => state.series = keysOf())));
 $("take").append(button("save-csv", "Rows as CSV", saveCsv),
-  button("save-svg", "Picture as SVG", () => chart && save(svgBlob(), "svg")),
-  button("save-png", "as PNG", () => chart && savePng()));
-const plot = $("plot");
-plot.addEventListener("pointermove", event => chart && focus(nearest(event), false));
-plot.addEventListener("pointerleave", () => chart && focus(null, false));
-plot.addEventListener("click", event => {
-  const p = chart && nearest(/** @type {any} */ (event));
-  if (p) open(p);
-});
-plot.addEventListener("keydown", step);
+  button("save-svg", "Picture as SVG", () => points.length && save(svgBlob(), "svg")),
+  button("save-png", "as PNG", () => points.length && savePng()));
+// Plot would hold a tip until the next press, and open nothing else by that one.
+$("plot").addEventListener("pointerdown", event => event.stopPropagation(), true);
 window.addEventListener("hashchange", () => after(readFragment));
 darkness.addEventListener("change", show);
-let drawnAt = 0;
-new ResizeObserver(() => {
-  if (Math.abs(plot.clientWidth - drawnAt) > 4 && state.view === "chart") after(() => drawnAt = plot.clientWidth);
-}).observe(plot);
+window.addEventListener("resize", () => after(() => {}));
 show();
-drawnAt = plot.clientWidth;
 performance.mark("ready");
 document.documentElement.dataset.ready = "yes";

@@ -87,10 +87,23 @@ class Page:
     def pressed(self):
         return self.js("return [...document.querySelectorAll('#variants [aria-pressed=true]')].map(b => b.dataset.key)")
 
-    def key(self, *names):
-        for name in names:
-            self.js("document.getElementById('plot').dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]}))",
-                    name)
+    def points(self):
+        """How many points the chart has."""
+        return self.js("return document.querySelectorAll('#plot svg > [aria-label=dot]:not(:empty) > *').length")
+
+    def hover(self, number, click=False):
+        """Moves the pointer to the chart's point of this number, in the order drawn, and perhaps clicks it."""
+        self.js("const svg = document.querySelector('#plot svg');"
+                "const box = svg.querySelectorAll('[aria-label=dot] > *')[arguments[0]].getBoundingClientRect();"
+                "const at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true};"
+                "svg.dispatchEvent(new PointerEvent('pointermove', {...at, pointerType: 'mouse'}));"
+                "if (arguments[1]) svg.dispatchEvent(new MouseEvent('click', at))", number, click)
+
+    def tip(self):
+        """What stands beside the pointer: the variant's name, and the rest as a dictionary."""
+        lines = self.js("return [...document.querySelectorAll('#plot [aria-label=tip] tspan')]"
+                        ".map(t => t.textContent.replace('\\u200b', ''))")
+        return lines[0], dict(line.split(": ", 1) for line in lines[1:])
 
     def facts(self, css):
         """A list of definitions as a dictionary."""
