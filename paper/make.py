@@ -22,7 +22,7 @@ with needed_by("make.py: error: it"):
     import contrasts
     from report import results as rs
     from report import tables as tb
-    from figures import ablation, cpu, frontier, gains, kernels, ladders, limits, shapes, speedup, studies, tuned
+    from figures import ablation, cpu, frontier, gains, kernels, ladders, shapes, speedup, studies, tuned
     from report import style
     from text import numbers, tables
 
@@ -32,13 +32,13 @@ DEFAULT_OUT = ROOT / "paper" / "generated"
 
 
 # Of each figure what draws it, and the files that it is drawn from, without the first of which there is none.
-FIGURES = {"limits": (limits.draw, "limits"), "index": (gains.index, "contrasts"), "ladders": (ladders.draw, "contrasts"),
+FIGURES = {"index": (gains.index, "contrasts"), "ladders": (ladders.draw, "contrasts"),
            "levels": (studies.levels, "contrasts"), "grid": (studies.grid, "multiblock"),
            "latency": (studies.latency, "contrasts"), "ablation": (ablation.draw, "contrasts"),
            "accuracy": (studies.accuracy, "accuracy"), "frontier": (frontier.draw, "frontier frontier-python"),
            "exact": (frontier.exact, "frontier"), "peers": (gains.peers, "peers"), "tuned": (tuned.draw, "tuned"),
-           "releases": (gains.releases, "releases"), "shapes": (shapes.draw, "shapes shapes-python"),
-           "speedup": (speedup.draw, "comparison"), "cpu": (cpu.draw, "cpu")}
+           "shapes": (shapes.draw, "shapes shapes-python"), "speedup": (speedup.draw, "comparison"),
+           "cpu": (cpu.draw, "cpu")}
 # What texts and tables are made of.
 SOURCES = ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz", "repeat-relative.csv.gz",
            "verdicts.csv", "goals.csv")

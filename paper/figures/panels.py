@@ -19,7 +19,6 @@ from report import style
 LINE = 0.135  # inches: the height of one line of text or legend
 
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
-PEAK_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
 DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
 
 
@@ -89,11 +88,6 @@ def by_size(sizes, **look) -> dict[int, dict]:
 def in_words(looks: dict[int, dict]) -> dict[str, dict]:
     """The same for a legend."""
     return {f"n = {style.power_label(n)}": look for n, look in looks.items()}
-
-
-def l2_look(machine) -> dict[str, dict]:
-    """What a legend says of mark_l2's line; nothing where the size of L2 is not known."""
-    return {f"n that fills L2, {machine.l2_bytes / 2**20:.0f} MiB": DOTTED_LOOK} if machine.l2_bytes else {}
 
 
 def mark_l2(axes, machine, element_type: str, sizes) -> None:

@@ -207,26 +207,6 @@ def test_accuracy_is_the_largest_error_of_each_source_relative_to_the_magnitudes
     assert "CUB, Thrust" not in texts(studies.accuracy(folder_of(tmp_path / "apart", rows)))
 
 
-def test_upgrades_show_what_changed_and_the_range_of_the_rest(tmp_path):
-    def pair(base, to, element_type, speedup, verdict, **more):
-        return dict(pair="adjacent", base=f"cub@{base}/sum", variant=f"cub@{to}/sum", element_type=element_type, n=2**12,
-                    timing_mode="graph", cache_state="warm", speedup=speedup, verdict=verdict, schema_version=3, base_time_s=1,
-                    time_s=1 / speedup, ci_low=speedup, ci_high=speedup, same_code="", reason="") | more
-
-    rows = [pair("1.15.1", "2.0.1", "i8", 1.5, "FASTER"), pair("1.15.1", "2.0.1", "f32", 0.99, "SAME"),
-            pair("1.15.1", "2.0.1", "f64", 1.01, "UNDECIDED"), pair("2.0.1", "2.10.0", "f32", 0.9, "SLOWER"),
-            pair("2.0.1", "2.9.0", "f32", 7, "FASTER", timing_mode="device"), pair("1.15.1", "2.10.0", "i8", 7, "FASTER", pair="newest")]
-    synthetic.write_folder(tmp_path / "m")
-    synthetic.write_csv(tmp_path / "m" / "releases.csv", rows)
-    figure = gains.releases(rs.Results(tmp_path / "m"))
-    axes = axes_of(figure, "upgrades")
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["1.15.1 to 2.0.1", "2.0.1 to 2.10.0"]
-    assert {t: [round(x, 2) for x in line(axes, t)[0][:, 0]] for t in ("i8", "f32")} == {"i8": [1.5], "f32": [0.9]}
-    assert [list(l.get_xdata()) for l in axes.get_lines() if l.get_gid() == "unchanged"] == [[0.99, 1.01]]
-    synthetic.write_csv(tmp_path / "m" / "releases.csv", rows[4:])
-    assert gains.releases(rs.Results(tmp_path / "m")) is None
-
-
 # --------------------------------------------------------------------------------------------- all of them
 
 
