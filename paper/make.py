@@ -11,6 +11,7 @@ Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -65,7 +66,9 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
         draw, files = FIGURES[name]
         sources = [results.file(f"{file}.csv") for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
-        figure = draw(results) if sources[0].exists() else None
+        figure = None
+        with suppress(rs.Absent):
+            figure = draw(results) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
             print(f"  {name}: not drawn, {lacking}")

@@ -6,7 +6,7 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import by_size, gain_axis, gain_rows, in_words, sheet
+from figures.panels import gain_axis, gain_rows, in_words, looks_of, rows_sheet
 
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 
@@ -26,15 +26,15 @@ def index(results: rs.Results):
     by_kernel = speeds(results)
     if not by_kernel:
         return None
-    names, every = list(by_kernel), [c for gains in by_kernel.values() for c in gains.values()]
+    every = [c for gains in by_kernel.values() for c in gains.values()]
     sizes = sorted({c.n for c in every})
-    figure, panels = sheet([f"index:{n}" for n in sizes], 0.165 * len(names), left=0.1 + max(map(style.text_width, names)),
-                           right=0.06, head=0.55, foot=0.85, gap=0.1, width=style.COLUMN_WIDTH)
-    looks = {index: style.line_style(i, 0) | dict(linestyle="", markersize=3.2) for i, index in enumerate(INDEXES)}
+    figure, panels = rows_sheet([f"index:{n}" for n in sizes], list(by_kernel), 0.165, right=0.06, head=0.55, foot=0.85,
+                                gap=0.1, width=style.COLUMN_WIDTH)
+    looks = looks_of(INDEXES, linestyle="", markersize=3.2)
     for n, axes in zip(sizes, panels):
-        marks = {index: (look, [(y, c.value, c.low, c.high) for y, gains in enumerate(by_kernel.values())
-                                if (c := gains.get((index, n)))]) for index, look in looks.items()}
-        gain_rows(axes, names if n == sizes[0] else [""] * len(names), marks, "speed", apart=0.22)
+        marks = {index: [(row, *gains[index, n].interval) for row, gains in enumerate(by_kernel.values())
+                         if (index, n) in gains] for index in INDEXES}
+        gain_rows(axes, marks, looks, "speed", apart=0.22)
         axes.set_xlim(min(0.9, *(c.low for c in every)) - 0.06, 1.1)
         axes.grid(True, axis="y")
         axes.set_title(f"n = {style.power_label(n)}", loc="left", pad=3)
@@ -66,16 +66,16 @@ def peers(results: rs.Results):
     # The fastest calls at the smallest size first, ours above all.
     first = drawn[drawn["timing_mode"] == "end_to_end"].sort_values("n").groupby("variant")["speedup"].first()
     names = sorted(set(drawn["variant"]), key=lambda v: (v != OURS, -first.get(v, 0), v))
-    looks = by_size(sorted(set(drawn["n"])), linestyle="", markersize=3.2)
-    figure, panels = sheet([f"peers:{mode}" for mode in PANELS], 0.2 * len(names), right=0.1, head=0.6, foot=0.74, gap=0.14,
-                           left=0.1 + max(map(style.text_width, names)))
+    drawn = drawn.assign(row=drawn["variant"].map(names.index))
+    looks = looks_of(sorted(set(drawn["n"])), linestyle="", markersize=3.2)
+    figure, panels = rows_sheet([f"peers:{mode}" for mode in PANELS], names, 0.2, right=0.1, head=0.6, foot=0.74, gap=0.14)
     for axes, (mode, words) in zip(panels, PANELS.items()):
         timed = drawn[drawn["timing_mode"] == mode]
-        marks = {str(n): (look, timed[timed["n"] == n].assign(row=timed["variant"].map(names.index))[
-            ["row", "speedup", "speedup_ci_low", "speedup_ci_high"]].values.tolist()) for n, look in looks.items()}
+        marks = {n: timed.loc[timed["n"] == n, ["row", "speedup", "speedup_ci_low", "speedup_ci_high"]].values.tolist()
+                 for n in looks}
         low = min(0.9, np.nanmin(timed["speedup_ci_low"])) / 1.1
         gain_axis(axes, low, max(1.1, np.nanmax(timed["speedup_ci_high"])) * 1.1, (1, 2, 5) if low < 0.2 else (1, 3, 4, 5, 7))
-        gain_rows(axes, names if axes is panels[0] else [""] * len(names), marks, "speed, CUB called from C++ = 1", apart=0.13)
+        gain_rows(axes, marks, looks, "speed, CUB called from C++ = 1", apart=0.13)
         for y, name in enumerate(names):
             if name not in set(timed["variant"]):
                 axes.text(0.02, (len(names) - 0.5 - y) / len(names), "cannot be captured", transform=axes.transAxes,

@@ -4,7 +4,7 @@ import series as sr
 from report import results as rs
 from report import style
 from report.style import FLOOR_LOOK, shade_above
-from figures.panels import mark_l2
+from figures.panels import DOTTED_LOOK
 
 # Each line's marker, so that it can be told without colour.
 MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
@@ -124,8 +124,9 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         lower.set_xlabel("n (elements)", labelpad=1)
         labels += [(upper, [*ends, (sizes[-1], 1.0, "CUB", "black")], UPPER), (lower, draw_times(lower, base, harness, mode), LOWER)]
         upper.set_title(WHOLE[mode], loc="left", pad=3)
-        for axes in (upper, lower):
-            mark_l2(axes, results.machine, element_type, sizes)
+        fills_l2 = results.machine.l2_bytes / rs.ELEMENT_BYTES[element_type]
+        for axes in (upper, lower) if sizes[0] <= fills_l2 <= sizes[-1] else ():
+            axes.axvline(fills_l2, **DOTTED_LOOK)
         upper.tick_params(labelbottom=False)
         x += width + rights[mode] + LEFT
     upper.set_ylim(0, 1.35 * most)  # of all panels, which share it
@@ -143,10 +144,9 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
                 f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Each document's kernel that is fastest at {style.power_label(n)}; "
                 "on the right, if its calls finish on the host.", left=0.1)
     few = any((s.ok["speedup_enough"] == "no").any() for _, s, _ in lines)
-    dotted = " Dotted: L2 is full." if results.machine.l2_bytes else ""
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
-               + dotted + squares, 0.1)
+               + " Dotted: L2 is full." + squares, 0.1)
     return figure
 
 

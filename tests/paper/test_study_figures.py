@@ -117,15 +117,15 @@ def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
 
 def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(tmp_path):
     rows = ablation.rows_of()
-    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES.values()}
+    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES}
     values |= {("ablation.both.one-load.fan-in", 2**28): 0.33, ("ablation.both.one-load.atomic", 2**28): 1.0}
     figure = ablation.draw(folder_of(tmp_path / "m", values=values))
     assert [a.get_gid() for a in figure.axes] == ["effects"] + [f"interactions:{size}" for size in ablation.SIZES]
     names = [t.get_text() for t in axes_of(figure, "effects").get_yticklabels()]
     assert names == [f"{choice} (1)" for _, choice in rows]
-    xy, _ = line(axes_of(figure, "effects"), "middle")
+    xy, _ = line(axes_of(figure, "effects"), str(2**20))
     assert {round(y): pytest.approx(x) for x, y in xy} == {k: 1 + k / 10 for k in range(len(rows))}
-    cells = {t.get_text(): t.get_fontweight() for t in axes_of(figure, "interactions:large").texts}
+    cells = {t.get_text(): t.get_fontweight() for t in axes_of(figure, f"interactions:{2**28}").texts}
     assert cells["0.33"] == "bold" and cells["1.00"] == "normal" and "–" in cells
 
 
@@ -169,18 +169,19 @@ def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
     values = {f"latency.strided.{index}.{threads}": cycles * 2**20 / threads
               for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)}
     folder = folder_of(tmp_path / "m", values=values)
-    assert "Horizontal" not in texts(studies.latency(folder)) and "the text" not in texts(studies.latency(rs.Results(folder.folder)))
-    synthetic.write_means(folder.folder, {(f"probe.load_latency_memory.{unit}", unit): value
-                                          for value, unit in ((700, "cycles"), (350, "ns"))})
+    with pytest.raises(rs.Absent, match="no means.csv"):
+        studies.latency(folder)
+    synthetic.write_means(folder.folder, {(f"probe.load_latency_{of}.{unit}", unit): value for of, value, unit in (
+        ("memory", 700, "cycles"), ("memory", 350, "ns"), ("l2", 300, "cycles"))})
     figure = studies.latency(rs.Results(folder.folder))
     axes = axes_of(figure, "latency")
     assert points(axes, "strided i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
     assert points(axes, "strided u64")[256] == pytest.approx(200)
     assert interval(axes, "strided i32", 0) == pytest.approx((100 * (1 - WIDTH), 100 * (1 + WIDTH)))
     by_gid = {l.get_gid(): l for l in axes.get_lines() if l.get_gid()}
-    assert set(by_gid["load_latency_memory"].get_ydata()) == {700}
+    assert set(by_gid["memory"].get_ydata()) == {700} and set(by_gid["L2"].get_ydata()) == {300}
     assert [tuple(p) for p in by_gid["hidden"].get_xydata()] == [(32, 668), (256, 444)]  # 1024 threads would hide all of it
-    assert "from memory 700." in texts(figure)
+    assert "from memory 700, L2 300." in texts(figure)
 
 
 # ---------------------------------------------------------------------------------------------- accuracy
