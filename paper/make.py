@@ -33,13 +33,14 @@ DEFAULT_OUT = ROOT / "paper" / "generated"
 
 
 # Of each figure what draws it, and the files that it is drawn from, without the first of which there is none.
-FIGURES = {"index": (gains.index, "contrasts"), "ladders": (ladders.draw, "contrasts"),
-           "levels": (studies.levels, "contrasts"), "grid": (studies.grid, "multiblock"),
-           "latency": (studies.latency, "contrasts"), "ablation": (ablation.draw, "contrasts"),
-           "accuracy": (studies.accuracy, "accuracy"), "frontier": (frontier.draw, "frontier frontier-python"),
-           "exact": (frontier.exact, "frontier"), "peers": (gains.peers, "peers"), "tuned": (tuned.draw, "tuned"),
-           "shapes": (shapes.draw, "shapes shapes-python"), "speedup": (speedup.draw, "comparison"),
-           "cpu": (cpu.draw, "cpu")}
+FIGURES = {"index": (gains.index, "contrasts.csv"), "ladders": (ladders.draw, "contrasts.csv"),
+           "levels": (studies.levels, "contrasts.csv"), "grid": (studies.grid, "multiblock.csv"),
+           "latency": (studies.latency, "contrasts.csv means.csv"), "ablation": (ablation.draw, "contrasts.csv"),
+           "accuracy": (studies.accuracy, "accuracy.csv"), "frontier": (frontier.draw, "frontier.csv frontier-python.csv"),
+           "exact": (frontier.exact, "frontier.csv"), "peers": (gains.peers, "peers.csv"),
+           "tuned": (tuned.draw, "tuned.csv machine.json"), "cpu": (cpu.draw, "cpu.csv"),
+           "shapes": (shapes.draw, "shapes.csv shapes-python.csv machine.json"),
+           "speedup": (speedup.draw, "comparison.csv catalog.csv machine.json")}
 # What texts and tables are made of.
 SOURCES = ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz", "repeat-relative.csv.gz",
            "verdicts.csv", "goals.csv")
@@ -64,7 +65,7 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     written, entries = [], []
     for name in in_paper("figure"):
         draw, files = FIGURES[name]
-        sources = [results.file(f"{file}.csv") for file in files.split()]
+        sources = [results.file(file) for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
         figure = None
         with suppress(rs.Absent):

@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src")]
 import claims  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
+from text.latex import microseconds as us_in_csv  # noqa: E402
 
 COUNTS = ROOT / "experiments" / "results" / "counts.csv.gz"
 PROFILED = ROOT / "experiments" / "results" / "nvidia-h200-counts" / "counts.csv.gz"
@@ -152,16 +153,6 @@ def draw(reductio: str, variant: str, options: tuple[str, ...]) -> str:
     if done.returncode:
         raise SystemExit(f"gallery.py: {variant}: {done.stderr.strip()}")
     return done.stdout
-
-
-def microseconds(seconds: float) -> str:
-    """Three digits: 8.40, 10.0, 255, 1,225."""
-    us = seconds * 1e6
-    return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
-
-
-def us_in_csv(seconds: float) -> str:
-    return microseconds(seconds).replace(",", "")
 
 
 def main() -> int:

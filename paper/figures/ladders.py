@@ -64,7 +64,7 @@ def label(rung: Rung, rungs: list[Rung]) -> str:
 def heights(rungs: list[Rung]) -> dict[str, list[tuple]]:
     """(row, speed over the first kernel, low, high) of what was measured, and of the text's own gains."""
     return {"then": [(k, r.then, r.then, r.then) for k, r in enumerate(rungs) if k and r.then],
-            "now": [(k, *r.height[2:5]) for k, r in enumerate(rungs) if r.height.known]}
+            "now": [(k, *r.height.interval) for k, r in enumerate(rungs) if r.height.known]}
 
 
 def draw_ladder(figure, document: str, rungs: list[Rung], left: float, bottom: float, width: float, names_width: float,

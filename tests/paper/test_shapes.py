@@ -140,11 +140,6 @@ def test_a_table_has_all_shapes_and_sizes_and_ours_are_no_library(tmp_path):
     assert rows["rows of 2", "2^26"] == ["thrust/by-row", "11.8", "0.85", "", "", "thrust/by-row", "11.8"]
 
 
-def test_before_any_measuring_the_page_says_how_to(tmp_path):
-    synthetic.write_folder(tmp_path / "none")
-    assert "reductio run shapes" in summary.shapes_to_call(rs.Results(tmp_path / "none"))
-
-
 @pytest.mark.parametrize("there", [False, True])
 def test_the_picture_is_made_where_there_are_results(tmp_path, there, monkeypatch):
     monkeypatch.setattr(summary, "TABLES", ())
