@@ -2,13 +2,13 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
+from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows, write_table
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
 LEVELS = {"thread": "thread", "block": "block", "between": "between blocks"}
 SIZES = (2**12, 2**20, 2**28)
-# Inches: a row; a cell of interactions, and the names before them; the effects' names; what is above and below.
-ROW, CELL, FIRST, NAMES, HEAD, BASE = 0.2, 0.74, 0.8, 1.72, 0.62, 0.86
+# Inches: a row; the table of interactions; the effects' names; what is above and below.
+ROW, CELLS, NAMES, HEAD, BASE = 0.2, 3.02, 1.72, 0.62, 0.86
 
 
 def rows_of() -> list[tuple[str, str]]:
@@ -25,12 +25,10 @@ def draw(results: rs.Results):
                if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known}
     if not effects:
         return None
-    tall, cells, between = ROW * len(rows), FIRST + 3 * CELL, 0.3
+    tall, right = ROW * len(rows), style.TEXT_WIDTH - CELLS
     figure = style.sheet(HEAD + tall + BASE)
-    wide = style.TEXT_WIDTH - NAMES - between - cells
-    right = NAMES + wide + between
-    draw_effects(figure, effects, rows, wide, tall)
-    draw_interactions(figure, results, right, cells, tall)
+    draw_effects(figure, effects, rows, right - NAMES - 0.3, tall)
+    draw_interactions(style.place(figure, right, BASE, CELLS, tall, "interactions"), results)
     style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
                 f"sum of f32, device time, {sr.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
     figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(),
@@ -57,25 +55,17 @@ def draw_effects(figure, effects: dict[tuple[int, int], contrasts.Contrast], row
     style.legend(figure, in_words(looks) | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
 
 
-def draw_interactions(figure, results: rs.Results, left: float, wide: float, tall: float) -> None:
-    """A table for each size, of all tables of two levels: these have their columns in common."""
+def draw_interactions(axes, results: rs.Results) -> None:
+    """A table, of each size the tables of two levels: these have their columns in common."""
     both = [name.name.removeprefix("ablation.both.").split(".") for name in contrasts.named("ablation.both.")]
     lines, columns = (list(dict.fromkeys(names)) for names in zip(*both))
-    gap = 0.2
-    each = (tall - gap * (len(SIZES) - 1)) / len(SIZES)
-    for i, n in enumerate(SIZES):
-        axes = style.place(figure, left, BASE + tall - (i + 1) * each - i * gap, wide, each, f"interactions:{n}")
-        axes.set_axis_off()
-        axes.set_xlim(0, wide)
-        axes.set_ylim(len(lines) + 1, 0)
-        axes.text(0, 0.4, f"n = {style.power_label(n)}", va="center", fontweight="bold")
-        for j, choice in enumerate(columns):
-            axes.text(FIRST + (j + 0.5) * CELL, 0.4, choice, va="center", ha="center")
-        for k, mine in enumerate(lines):
-            axes.text(0, k + 1.4, mine, va="center")
-            for j, choice in enumerate(columns):
-                gain = contrasts.at(results, f"ablation.both.{mine}.{choice}", n)
-                sure = gain.known and not gain.low <= 1 <= gain.high
-                axes.text(FIRST + (j + 0.5) * CELL, k + 1.4, f"{gain.value:.2f}" if gain.known else "–", va="center",
-                          ha="center", fontweight="bold" if sure else "normal", color="black" if sure else style.MARK_COLOR)
-        axes.axhline(0.9, color=style.MARK_COLOR, linewidth=0.4)
+    words, bold = [], set()
+    for n in SIZES:
+        bold.add((len(words), 0))
+        words.append([f"n = {style.power_label(n)}", *columns])
+        for mine in lines:
+            gains = [contrasts.at(results, f"ablation.both.{mine}.{choice}", n) for choice in columns]
+            bold |= {(len(words), k) for k, g in enumerate(gains, 1) if g.known and not g.low <= 1 <= g.high}
+            words.append([mine, *(f"{g.value:.2f}" if g.known else "–" for g in gains)])
+    axes.set_axis_off()
+    write_table(axes, words, bold, (0, 0, 1, 1), "center")

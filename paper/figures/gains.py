@@ -85,8 +85,6 @@ def peers(results: rs.Results):
     style.title(figure, f"Sums that Python users call, on one {results.machine_of('peers.csv').gpu}",
                 f"f32, {sr.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
     style.legend(figure, in_words(looks), 0.24)
-    largest = table.sort_values(["n", "time_median_s"], ascending=[False, True]).groupby("variant").first()
-    left_out = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {style.power_label(r['n'])}"
-                         for name, r in largest.loc[sorted(slow)].iterrows())
-    style.foot(figure, "Lines: 95 % intervals, paired by context." + (f" Not drawn: {left_out}." if left_out else ""))
+    left_out = f" Not drawn, less than 1/40 as fast: {', '.join(sorted(slow))}." if slow else ""
+    style.foot(figure, f"Lines: 95 % intervals, paired by context.{left_out}")
     return figure

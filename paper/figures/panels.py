@@ -75,6 +75,21 @@ def name_rows(axes, names: list[str]) -> None:
     axes.grid(False, axis="y")
 
 
+def write_table(axes, words: list[list[str]], bold: set[tuple[int, int]], bbox: tuple, align: str = "right") -> None:
+    """Words in lines and columns, those at these places bold, in a box of the axes' width and height."""
+    table = axes.table(words, edges="open", cellLoc=align, bbox=bbox)
+    table.auto_set_font_size(False)
+    for place, cell in table.get_celld().items():
+        cell.PAD = 0
+        cell.set_text_props(fontsize=style.FONT_SIZE, fontweight="bold" if place in bold else "normal")
+
+
+def table_beside(axes, head: tuple, lines: list[list[str]], inches: float, bold: set[tuple[int, int]] = frozenset()) -> None:
+    """The same right of the axes, a line for each of their rows, and a head above."""
+    wide = axes.get_position().width * axes.figure.get_figwidth()
+    write_table(axes, [head, *lines], bold, (1, 0, inches / wide, 1 + 1 / len(lines)))
+
+
 def looks_of(what, **look) -> dict:
     """A look for each."""
     return {key: style.line_style(i, 0) | look for i, key in enumerate(what)}

@@ -30,22 +30,16 @@ def place(variant: str) -> tuple:
 
 def cells(table, lengths: list, sizes: list[int]) -> np.ndarray:
     """Of one variant the share of the ceiling at each size and length: -1 where it has no time, NaN where it is not asked."""
-    out = np.full((len(sizes), len(lengths)), np.nan)
-    for row in table.itertuples():
-        at = sizes.index(row.size), lengths.index(row.line)
-        share = row.share_of_read_ceiling if row.status == "ok" else np.nan
-        out[at] = np.nanmax([out[at], -1 if np.isnan(share) else share])
-    return out
+    share = table["share_of_read_ceiling"].where(table["status"] == "ok").fillna(-1)
+    by_shape = share.groupby([table["size"], table["line"]]).max().unstack()
+    return by_shape.reindex(index=sizes, columns=lengths).to_numpy(float)
 
 
 def draw_cells(axes, shares: np.ndarray, fastest: np.ndarray) -> None:
-    high, wide = shares.shape
-    edges = np.arange(wide + 1) - 0.5, np.arange(high + 1) - 0.5
-    mesh = dict(edgecolors="white", linewidth=0.3)
     ends, colors = zip(*SHARES.values())
-    axes.pcolormesh(*edges, np.ma.masked_where(~(shares < 0), shares), cmap=ListedColormap([NO_TIME]), **mesh)
-    axes.pcolormesh(*edges, np.ma.masked_where(~(shares >= 0), shares), cmap=ListedColormap(colors),
-                    norm=BoundaryNorm([*ends, 1e9], len(colors)), gid="shares", **mesh)
+    edges = (np.arange(count + 1) - 0.5 for count in reversed(shares.shape))
+    axes.pcolormesh(*edges, np.ma.masked_invalid(shares), cmap=ListedColormap(colors).with_extremes(under=NO_TIME),
+                    norm=BoundaryNorm([*ends, 1e9], len(colors)), edgecolors="white", linewidth=0.3, gid="shares")
     for y, x in np.argwhere(fastest):
         axes.plot(x, y, "o", markersize=1.6, color="black" if shares[y, x] >= 0.5 else "white")
     axes.grid(False)
@@ -60,15 +54,13 @@ def points_of(results: rs.Results):
     """The map's rows of floats, with `line`, how many elements one output has, or how long segments are, and `size`, the
     power of two that n is about: 1000 rows hold a little less. Of calls from Python their kernels alone, replayed."""
     same = dict(device="cuda", element_type="f32", cache_state="cold_dirty", operation=list(SECTIONS))
-    if results.experiment("shapes") is None:
-        raise rs.Absent("no shapes.csv")
-    table, python = rs.where_is(results.experiment("shapes"), timing_mode="device", **same), results.experiment("shapes-python")
+    table, python = results.rows("shapes", timing_mode="device", **same), results.experiment("shapes-python")
     if python is not None:
         called = rs.where_is(python, timing_mode="replay", **same)
         table = pd.concat([table, called[~called["variant"].isin(set(table["variant"]))]], ignore_index=True)
     table = table[table["pitch_elements"].isna()]
     table = table.assign(lengths=[dataset.partition("/")[2] for dataset in table["dataset"]])
-    lines = [row[SECTIONS[row["operation"]][1]] for _, row in table.iterrows()]
+    lines = [row[SECTIONS[row["operation"]][1]] for row in table.to_dict("records")]
     return table.assign(line=[line if isinstance(line, str) else int(line) for line in lines],
                         size=[round(math.log2(n)) for n in table["n"]])
 

@@ -49,7 +49,8 @@ def draw(results: rs.Results, element_type: str = "f32"):
         style.legend(figure, looks, figure.get_figheight() - 0.43, left, "upper left", **more)
     style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}",
                 f"{element_type}. Left: CUB's time over its own, with 95 % intervals. Right: L2 cold and dirty.")
-    style.foot(figure, f"All types: {below_parity(all_of_ours)}")
+    below, wholly = ((all_of_ours[f"speedup_ci_{end}"] < 1).sum() for end in ("low", "high"))
+    style.foot(figure, f"All types: {below} of {len(all_of_ours)} intervals reach below 1, {wholly} lie below it as a whole.")
     return figure
 
 
@@ -68,16 +69,3 @@ def draw_sizes(axes, points: pd.DataFrame, label: str, look: dict, *columns: str
     for part, name, how in ((points[powers], label, dict(look, markersize=2.4)),
                             (points[~powers], f"{label}, {DRAWN}", between_look(look))):
         draw_points(axes, part[["n", *columns]].astype(float).values.tolist(), elinewidth=0.5, label=name, **how)
-
-
-def below_parity(drawn: pd.DataFrame) -> str:
-    """How many of tuned's intervals reach below 1, and the one that does farthest."""
-    below = drawn[drawn["speedup_ci_low"] < 1]
-    if below.empty:
-        return f"None of {len(drawn)} intervals reaches below 1."
-    farthest = below.loc[below["speedup_ci_low"].idxmin()]
-    slower = int((drawn["speedup_ci_high"] < 1).sum())
-    return (f"{len(below)} of {len(drawn)} intervals reach{'es' if len(below) == 1 else ''} below 1, the farthest to "
-            f"{farthest['speedup_ci_low']:.4f} ({farthest['element_type']}, "
-            f"{sr.MODE_LABELS[farthest['timing_mode']]}, {sr.CACHE_LABELS[farthest['cache_state']]}, "
-            f"n = {style.power_label(farthest['n'])}); {slower or 'none'} lie{'s' if slower < 2 else ''} below it as a whole.")

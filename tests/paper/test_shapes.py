@@ -51,7 +51,8 @@ def folder_of(path, rows) -> rs.Results:
 def shares(axes) -> np.ndarray:
     """From the smallest size up, and from the shortest length on; NaN where there is no share."""
     mesh, = (m for m in axes.collections if m.get_gid() == "shares")
-    return mesh.get_array().reshape(len(SIZES), -1).filled(math.nan)
+    values = mesh.get_array().reshape(len(SIZES), -1).filled(math.nan)
+    return np.where(values < 0, math.nan, values)
 
 
 def dots(axes) -> set[tuple[int, int]]:
