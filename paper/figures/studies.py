@@ -58,26 +58,24 @@ def latency(results: rs.Results):
     n, lines, looks = document["n"][0], {}, {}
     for i, variant in enumerate(("strided", "chunked")):
         for j, index in enumerate(INDEX):
-            points = [(int(threads), *(int(threads) / n * cycles for cycles in (c.value, c.low, c.high)))
-                      for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
-            if points:
-                lines[f"{variant} {index}"] = points
-                looks[f"{variant}, index {index}"] = style.line_style(i, j) | dict(markersize=3.2)
-    if not lines:
+            call = f"{variant}, index {index}"
+            looks[call] = style.line_style(i, j) | dict(markersize=3.2)
+            lines[call] = [(int(threads), *(int(threads) / n * cycles for cycles in c.interval))
+                           for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
+    if not any(lines.values()):
         return None
     cycles = {words: results.in_means(f"probe.load_latency_{words.lower()}.cycles")["value"] for words in ("memory", "L2")}
     threads = sorted({x for points in lines.values() for x, *_ in points})
     figure, (axes,) = sheet(["latency"], 1.7, left=0.5, right=0.1, head=0.6, foot=0.62 + 4 * LINE, width=style.COLUMN_WIDTH)
-    for (call, points), look in zip(lines.items(), looks.values()):
-        draw_points(axes, points, label=call, **look)
+    for call, points in lines.items():
+        draw_points(axes, points, label=call, **looks[call])
     for words, of_load in cycles.items():
         axes.axhline(of_load, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=words)
     axes.plot(*zip(*[(t, cycles["memory"] - t) for t in threads if t < cycles["memory"]]), gid="hidden", **HIDDEN_LOOK)
     style.legend(figure, {"the text: a load less a cycle for each thread": HIDDEN_LOOK}, 0.2 + LINE)
     axes.set_yscale("log")
     style.size_axis(axes, threads, 1.15, label="threads of the block")
-    axes.set_xticks(threads, [str(t) for t in threads])
-    axes.tick_params(axis="x", labelsize=style.FONT_SIZE)
+    axes.set_xticks(threads, threads)
     axes.set_xticks([], minor=True)
     style.decade_axis(axes.yaxis)
     axes.set_ylabel("cycles a thread takes for an element", labelpad=2)
@@ -111,24 +109,20 @@ def levels(results: rs.Results):
     if not by_panel:
         return None
     looks = looks_of(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
+    sms = results.machine.number("gpu.sm_count")
     figure, panels = sheet(list(by_panel), 1.35, left=0.44, right=0.08, head=0.8, foot=0.74, gap=0.36)
     for (gid, gains), axes in zip(by_panel.items(), panels):
         _, title, by_blocks = PANELS[gid]
-        drawn = []
-        for n in looks:
-            points = [(int(loads), c.value, c.low, c.high) for loads, c in gains if c.n == n]
-            if by_blocks:
-                points = [(blocks_of(loads, n), *gain) for loads, *gain in points]
-            elif gid == "loads" and points:
-                points = [(1, 1.0, 1.0, 1.0), *points]
+        over_itself = [(1, 1.0, 1.0, 1.0)] * (gid == "loads")
+        drawn = {n: over_itself + [(blocks_of(int(loads), n) if by_blocks else int(loads), *c.interval)
+                                   for loads, c in gains if c.n == n] for n in looks}
+        for n, points in drawn.items():
             draw_points(axes, points, label=str(n), **looks[n])
-            if gid == "loads":
-                few = [(loads, gain) for loads, gain, *_ in points
-                       if blocks_of(loads, n) < results.machine.number("gpu.sm_count")]
-                axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
-            drawn += points
+            few = [(x, gain) for x, gain, *_ in points if (x if by_blocks else blocks_of(x, n)) < sms]
+            axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
         axes.set_yscale("log")
-        style.size_axis(axes, [x for x, *_ in drawn], 1.4, label="blocks to add up" if by_blocks else "loads a thread")
+        style.size_axis(axes, [x for points in drawn.values() for x, *_ in points], 1.4,
+                        label="blocks to add up" if by_blocks else "loads a thread")
         axes.margins(y=0.08)
         axes.axhline(1, **PARITY_LOOK)
         style.decade_axis(axes.yaxis)

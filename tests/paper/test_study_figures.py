@@ -176,9 +176,9 @@ def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
         ("memory", 700, "cycles"), ("memory", 350, "ns"), ("l2", 300, "cycles"))})
     figure = studies.latency(rs.Results(folder.folder))
     axes = axes_of(figure, "latency")
-    assert points(axes, "strided i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
-    assert points(axes, "strided u64")[256] == pytest.approx(200)
-    assert interval(axes, "strided i32", 0) == pytest.approx((100 * (1 - WIDTH), 100 * (1 + WIDTH)))
+    assert points(axes, "strided, index i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
+    assert points(axes, "strided, index u64")[256] == pytest.approx(200)
+    assert interval(axes, "strided, index i32", 0) == pytest.approx((100 * (1 - WIDTH), 100 * (1 + WIDTH)))
     by_gid = {l.get_gid(): l for l in axes.get_lines() if l.get_gid()}
     assert set(by_gid["memory"].get_ydata()) == {700} and set(by_gid["L2"].get_ydata()) == {300}
     assert [tuple(p) for p in by_gid["hidden"].get_xydata()] == [(32, 668), (256, 444)]  # 1024 threads would hide all of it
