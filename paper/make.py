@@ -20,7 +20,6 @@ from report.command_line import Parser, needed_by, one_line  # noqa: E402
 
 with needed_by("make.py: error: it"):
     import claims
-    import contrasts
     from report import results as rs
     from report import tables as tb
     from figures import ablation, cpu, frontier, gains, kernels, ladders, shapes, speedup, studies, tuned
@@ -109,10 +108,10 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> rs.Results:
         raise rs.ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
     for part in ("machine", "catalog", "models", "beside"):
         getattr(results, part)
-    contrasts.measured(results)
-    claims.verdicts(results)
     results.machine_of("cpu.csv")
-    results.table("probes")
+    claims.verdicts(results)
+    for table in ("contrasts", "probes"):
+        results.table(table)
     for experiment in ("comparison", "cpu", "limits", "timing"):
         results.experiment(experiment)
     return results

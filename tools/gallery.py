@@ -9,8 +9,6 @@ claims on it; its counts, by experiments/results/counts.csv.gz; its time, by a m
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import subprocess
 import sys
@@ -18,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src")]
+
+import pandas as pd  # noqa: E402
 
 import claims  # noqa: E402
 from report import results as rs  # noqa: E402
@@ -76,21 +76,17 @@ def gallery(_results: rs.Results) -> str:
 def facts_of_kernels(results: rs.Results) -> str:
     """CSV: what each kernel of the gallery does, the claims that name it, its counts and its time."""
     verdicts, counts, times = claims.judged(results), counts_by_variant(), times_by_variant(results)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["variant", "what_it_does", "claims", "element_type", *COUNTED, "time_us", "timing_mode"],
-                            lineterminator="\n")
-    writer.writeheader()
-    for source in SOURCES:
-        for variant, words in described(source).items():
-            writer.writerow({"variant": variant, "what_it_does": words, "claims": " ".join(claims_on(variant, verdicts)),
-                             **counts.get(variant, {}), **times.get(variant, {})})
-    return text.getvalue()
+    rows = [{"variant": variant, "what_it_does": words, "claims": " ".join(claims_on(variant, verdicts)),
+             **counts.get(variant, {}), **times.get(variant, {})}
+            for source in SOURCES for variant, words in described(source).items()]
+    columns = ["variant", "what_it_does", "claims", "element_type", *COUNTED, "time_us", "timing_mode"]
+    return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def claims_on(variant: str, verdicts: dict) -> list[str]:
     """The claims that are judged by it, as the faster side or the other."""
-    return [claim for claim, (first, tests, _) in verdicts.items() for calls in [
-        {call.split(":")[0] for side in ("variant", "base") for call in (first[side], *tests[side])}] if variant in calls]
+    return [claim for claim, (first, tests, _) in verdicts.items()
+            if variant in {call.split(":")[0] for side in ("variant", "base") for call in (first[side], *tests[side])}]
 
 
 def left_out_by_nvcc(row: dict) -> int:
