@@ -41,6 +41,11 @@ class Contrast(NamedTuple):
     pairs: int = 0           # that it is a mean over
 
     @property
+    def interval(self) -> tuple[float, float, float]:
+        """The value, and the ends of its interval."""
+        return self.value, self.low, self.high
+
+    @property
     def known(self) -> bool:
         return not math.isnan(self.value)
 

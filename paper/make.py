@@ -11,6 +11,7 @@ Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -19,10 +20,9 @@ from report.command_line import Parser, needed_by, one_line  # noqa: E402
 
 with needed_by("make.py: error: it"):
     import claims
-    import contrasts
     from report import results as rs
     from report import tables as tb
-    from figures import ablation, cpu, frontier, gains, kernels, ladders, limits, shapes, speedup, studies, tuned
+    from figures import ablation, cpu, frontier, gains, kernels, ladders, shapes, speedup, studies, tuned
     from report import style
     from text import numbers, tables
 
@@ -32,13 +32,14 @@ DEFAULT_OUT = ROOT / "paper" / "generated"
 
 
 # Of each figure what draws it, and the files that it is drawn from, without the first of which there is none.
-FIGURES = {"limits": (limits.draw, "limits"), "index": (gains.index, "contrasts"), "ladders": (ladders.draw, "contrasts"),
-           "levels": (studies.levels, "contrasts"), "grid": (studies.grid, "multiblock"),
-           "latency": (studies.latency, "contrasts"), "ablation": (ablation.draw, "contrasts"),
-           "accuracy": (studies.accuracy, "accuracy"), "frontier": (frontier.draw, "frontier frontier-python"),
-           "exact": (frontier.exact, "frontier"), "peers": (gains.peers, "peers"), "tuned": (tuned.draw, "tuned"),
-           "releases": (gains.releases, "releases"), "shapes": (shapes.draw, "shapes shapes-python"),
-           "speedup": (speedup.draw, "comparison"), "cpu": (cpu.draw, "cpu")}
+FIGURES = {"index": (gains.index, "contrasts.csv"), "ladders": (ladders.draw, "contrasts.csv"),
+           "levels": (studies.levels, "contrasts.csv"), "grid": (studies.grid, "multiblock.csv"),
+           "latency": (studies.latency, "contrasts.csv means.csv"), "ablation": (ablation.draw, "contrasts.csv"),
+           "accuracy": (studies.accuracy, "accuracy.csv"), "frontier": (frontier.draw, "frontier.csv frontier-python.csv"),
+           "exact": (frontier.exact, "frontier.csv"), "peers": (gains.peers, "peers.csv"),
+           "tuned": (tuned.draw, "tuned.csv machine.json"), "cpu": (cpu.draw, "cpu.csv"),
+           "shapes": (shapes.draw, "shapes.csv shapes-python.csv machine.json"),
+           "speedup": (speedup.draw, "comparison.csv catalog.csv machine.json")}
 # What texts and tables are made of.
 SOURCES = ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz", "repeat-relative.csv.gz",
            "verdicts.csv", "goals.csv")
@@ -63,9 +64,11 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
     written, entries = [], []
     for name in in_paper("figure"):
         draw, files = FIGURES[name]
-        sources = [results.file(f"{file}.csv") for file in files.split()]
+        sources = [results.file(file) for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
-        figure = draw(results) if sources[0].exists() else None
+        figure = None
+        with suppress(rs.Absent):
+            figure = draw(results) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
             print(f"  {name}: not drawn, {lacking}")
@@ -105,10 +108,10 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> rs.Results:
         raise rs.ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
     for part in ("machine", "catalog", "models", "beside"):
         getattr(results, part)
-    contrasts.measured(results)
-    claims.verdicts(results)
     results.machine_of("cpu.csv")
-    results.table("probes")
+    claims.verdicts(results)
+    for table in ("contrasts", "probes"):
+        results.table(table)
     for experiment in ("comparison", "cpu", "limits", "timing"):
         results.experiment(experiment)
     return results

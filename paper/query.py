@@ -312,17 +312,12 @@ def of_shapes(d: rs.Results, **where) -> pd.DataFrame:
     return rs.where_is(shapes.points_of(d), status="ok", **where)
 
 
-def fastest_at(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the fastest call at each shape and size."""
-    return table.loc[table.groupby([table["operation"], table["line"].astype(str), "n"])["time_median_s"].idxmin()]
-
-
 def ahead_of_ours(d: rs.Results, *operations: str) -> pd.DataFrame:
     """The fastest call at each shape of rows, columns or segments, of all if not named, where tuned's takes more than 5 %
     longer."""
     table, shape = of_shapes(d, operation=operations or tuple(shapes.SECTIONS)), ["operation", "line", "n"]
     ours = table[table["variant"].str.startswith("tuned/")].set_index(shape)["time_median_s"]
-    best = fastest_at(table).set_index(shape, drop=False)
+    best = shapes.fastest_at(table).set_index(shape, drop=False)
     best = best.assign(ratio=ours.reindex(best.index) / best["time_median_s"])
     return best[best["ratio"] > 1.05]
 
@@ -335,7 +330,7 @@ def at_shape(d: rs.Results, operation: str, line, variant: str, size: int = 26) 
 
 def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
     """The fastest call at each shape and size, if it begins so."""
-    return [variant for variant in fastest_at(of_shapes(d))["variant"] if variant.startswith(calls)]
+    return [variant for variant in shapes.fastest_at(of_shapes(d))["variant"] if variant.startswith(calls)]
 
 
 def half_width(d: rs.Results, size: int) -> float:

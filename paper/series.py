@@ -10,8 +10,6 @@ import pandas as pd
 
 from report import results as rs
 
-STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
-
 # Whose variants are, in the order of figures and tables; of the first three are the kernels that no library has.
 KERNELS = ("document", "yours", "ours")
 KINDS = (*KERNELS, "library", "cpu")

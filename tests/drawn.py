@@ -1,5 +1,6 @@
 """Looking at a figure that was drawn: its axes, lines and texts, and whether it is legible in print."""
 
+from matplotlib.table import Table
 from matplotlib.text import Text
 
 from report import style
@@ -22,9 +23,14 @@ def line(axes, label):
     raise AssertionError(f"no line {label!r}")
 
 
+def text_objects(figure):
+    """All of them, those in the cells of tables, too."""
+    return figure.findobj(Text) + [cell.get_text() for table in figure.findobj(Table) for cell in table.get_celld().values()]
+
+
 def texts(figure):
     """All of them, without the breaks of their lines."""
-    return " ".join(" ".join(t.get_text() for t in figure.findobj(Text)).split())
+    return " ".join(" ".join(t.get_text() for t in text_objects(figure)).split())
 
 
 def legible_and_inside(figures):
@@ -36,7 +42,7 @@ def legible_and_inside(figures):
                    for tick in axis.get_major_ticks() + axis.get_minor_ticks()
                    for label in (tick.label1, tick.label2)
                    if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())}
-        for t in figure.findobj(Text):
+        for t in text_objects(figure):
             if not t.get_text().strip() or not t.get_visible() or t in undrawn:
                 continue
             assert t.get_fontsize() * (style._mathtext.SHRINK_FACTOR if "^" in t.get_text() else 1) >= (

@@ -9,8 +9,6 @@ claims on it; its counts, by experiments/results/counts.csv.gz; its time, by a m
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import subprocess
 import sys
@@ -19,9 +17,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "src")]
 
+import pandas as pd  # noqa: E402
+
 import claims  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
+from text.latex import microseconds as us_in_csv  # noqa: E402
 
 COUNTS = ROOT / "experiments" / "results" / "counts.csv.gz"
 PROFILED = ROOT / "experiments" / "results" / "nvidia-h200-counts" / "counts.csv.gz"
@@ -75,21 +76,17 @@ def gallery(_results: rs.Results) -> str:
 def facts_of_kernels(results: rs.Results) -> str:
     """CSV: what each kernel of the gallery does, the claims that name it, its counts and its time."""
     verdicts, counts, times = claims.judged(results), counts_by_variant(), times_by_variant(results)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["variant", "what_it_does", "claims", "element_type", *COUNTED, "time_us", "timing_mode"],
-                            lineterminator="\n")
-    writer.writeheader()
-    for source in SOURCES:
-        for variant, words in described(source).items():
-            writer.writerow({"variant": variant, "what_it_does": words, "claims": " ".join(claims_on(variant, verdicts)),
-                             **counts.get(variant, {}), **times.get(variant, {})})
-    return text.getvalue()
+    rows = [{"variant": variant, "what_it_does": words, "claims": " ".join(claims_on(variant, verdicts)),
+             **counts.get(variant, {}), **times.get(variant, {})}
+            for source in SOURCES for variant, words in described(source).items()]
+    columns = ["variant", "what_it_does", "claims", "element_type", *COUNTED, "time_us", "timing_mode"]
+    return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def claims_on(variant: str, verdicts: dict) -> list[str]:
     """The claims that are judged by it, as the faster side or the other."""
-    return [claim for claim, (first, tests, _) in verdicts.items() for calls in [
-        {call.split(":")[0] for side in ("variant", "base") for call in (first[side], *tests[side])}] if variant in calls]
+    return [claim for claim, (first, tests, _) in verdicts.items()
+            if variant in {call.split(":")[0] for side in ("variant", "base") for call in (first[side], *tests[side])}]
 
 
 def left_out_by_nvcc(row: dict) -> int:
@@ -152,16 +149,6 @@ def draw(reductio: str, variant: str, options: tuple[str, ...]) -> str:
     if done.returncode:
         raise SystemExit(f"gallery.py: {variant}: {done.stderr.strip()}")
     return done.stdout
-
-
-def microseconds(seconds: float) -> str:
-    """Three digits: 8.40, 10.0, 255, 1,225."""
-    us = seconds * 1e6
-    return f"{us:,.0f}" if us >= 99.95 else f"{us:.{1 if us >= 9.995 else 2}f}"
-
-
-def us_in_csv(seconds: float) -> str:
-    return microseconds(seconds).replace(",", "")
 
 
 def main() -> int:

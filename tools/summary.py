@@ -23,14 +23,14 @@ from PIL import Image  # noqa: E402
 
 import series as sr  # noqa: E402
 import claims as cl  # noqa: E402
-import figures.tuned  # noqa: E402
-from figures import frontier, gains, shapes, speedup  # noqa: E402
+from figures import frontier, shapes, speedup  # noqa: E402
+from make import FIGURES  # noqa: E402
 import gallery  # noqa: E402
 import query  # noqa: E402
-from gallery import microseconds, us_in_csv  # noqa: E402
 from report import results as rs  # noqa: E402
 from report.command_line import Parser  # noqa: E402
 from text.claims import ratios  # noqa: E402
+from text.latex import microseconds as us_in_csv  # noqa: E402
 from text.tuned import demand, goals, power  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
@@ -51,6 +51,12 @@ def by_key(corner: list[str], rows: list[tuple[list[str], tuple]], columns: list
     return markdown([*corner, *(head for head, _ in columns)],
                     [[*names, *(texts.get((*row, *column), "—") for _, column in columns)] for names, row in rows],
                     "l" * len(corner) + "r" * len(columns))
+
+
+def microseconds(seconds: float) -> str:
+    """Three digits: 8.40, 10.0, 255, 1,225."""
+    digits = us_in_csv(seconds)
+    return f"{int(digits):,}" if digits.isdigit() else digits
 
 
 def with_interval(value: float, low: float, high: float) -> str:
@@ -92,7 +98,7 @@ def comparison(results: rs.Results) -> str:
     """Of each document, ours and the other libraries the call that is fastest at the largest size, as in the figure. Then
     CUB's sum, and only reading."""
     large, peak = SIZES[-1], results.machine.peak_bytes_per_s
-    lines = [(s, base) for _, s, base in speedup.fastest_of_each(results, TYPE, large) if s.kind != "yours"]
+    lines = [(s, base) for _, s, base in speedup.fastest_of_each(results, TYPE, large)]
     cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
     reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum", element_type=TYPE)
 
@@ -254,52 +260,51 @@ def data_of_exact(results: rs.Results) -> str:
                    for row in least.itertuples()})
 
 
-LENGTHS = (2, 1000)  # of rows and columns, on the page
-
-
-def calls_by_shape(results: rs.Results):
-    """Of each shape and size: its length, its name, the power of two of its elements, its calls, and those of libraries."""
-    table = query.of_shapes(results)
+def calls_by_shape(results: rs.Results) -> dict[str, dict[int, pd.DataFrame]]:
+    """By shape, and power of two of its elements, the calls that have times."""
+    table, found = query.of_shapes(results), {}
     for operation, (what, _) in shapes.SECTIONS.items():
         for (line, size), calls in table[table["operation"] == operation].groupby(["line", "size"]):
             length = f", {line}" if what == "segments" else f" of {power(line) if line > 1000 else f'{line:,}'}"
-            yield line, what + length, size, calls, calls[~calls["variant"].str.match("(exact|modern|tuned)/")]
+            found.setdefault(what + length, {})[size] = calls
+    return found
+
+
+ANY, OURS, LIBRARY = "", "tuned/", "(?!exact/|modern/|tuned/)"
+
+
+def fastest_of(calls: pd.DataFrame, which: str) -> pd.Series | None:
+    """The fastest of those whose ids begin so."""
+    some = calls[calls["variant"].str.match(which)]
+    return None if some.empty else rs.fastest(some)
 
 
 def shapes_to_call(results: rs.Results) -> str:
     """The fastest call at some shapes of about 2^26 elements, and the fastest library. Segments have the largest size at
     which sums by key were timed: others take long for short segments."""
-    if results.experiment("shapes") is None:
-        return "No results are committed yet. `reductio run shapes` measures on your GPU, and `reductio plot` draws."
-    found: dict[str, dict] = {}
-    for line, name, size, calls, libraries in calls_by_shape(results):
-        if size <= 26 and (isinstance(line, str) or line in LENGTHS):
-            found.setdefault(name, {})[size] = calls, libraries
-    largest, rows = max(max(sizes) for sizes in found.values()), []
-    for name, sizes in found.items():
-        by_key = [size for size, (_, libraries) in sizes.items() if libraries["variant"].str.endswith("/reduce-by-key").any()]
-        size = max(name.startswith("segments") and by_key or sizes)
-        (calls, libraries), beside = sizes[size], ["none was timed", ""]
-        best = rs.fastest(calls)
-        if not libraries.empty:
-            library = rs.fastest(libraries)
-            beside = [f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"]
-        rows.append([name if size == largest else f"{name}, 2^{size}", f"`{best['variant']}`",
-                     f"{100 * best['share_of_read_ceiling']:.0f} %", *beside])
-    head = [f"f32, 2^{largest} if not named", "fastest", "of the ceiling", "fastest library", "times as long"]
+    rows = []
+    for name, by_size in calls_by_shape(results).items():
+        keyed = [size for size, calls in by_size.items() if calls["variant"].str.endswith("/reduce-by-key").any()]
+        if not name.startswith("segments") and not name.endswith((" of 2", " of 1,000")):
+            continue
+        size = max(size for size in (name.startswith("segments") and keyed or by_size) if size <= 26)
+        best, library = (fastest_of(by_size[size], which) for which in (ANY, LIBRARY))
+        rows.append([name if size == 26 else f"{name}, 2^{size}", f"`{best['variant']}`", f"{100 * best['share_of_read_ceiling']:.0f} %",
+                     *(["none was timed", ""] if library is None else
+                       [f"`{library['variant']}`", f"{library['time_median_s'] / best['time_median_s']:.2f}"])])
+    head = ["f32, 2^26 if not named", "fastest", "of the ceiling", "fastest library", "times as long"]
     return "\n\n".join((markdown(head, rows, "llrlr"), "![Share of the ceiling, by shape and elements](rows.png)"))
 
 
 def all_shapes(results: rs.Results) -> str:
     """CSV: the fastest call of all shapes and sizes, ours and the fastest library, each with its time."""
     lines = ["shape,elements,fastest,time_us,share_of_ceiling,ours,its_time_us,fastest_library,library_time_us"]
-    for _, name, size, calls, libraries in calls_by_shape(results) if results.experiment("shapes") is not None else ():
-        best, ours, beside = rs.fastest(calls), calls[calls["variant"].str.startswith("tuned/")], []
-        for others in (ours, libraries):
-            fastest = None if others.empty else rs.fastest(others)
-            beside += ["", ""] if fastest is None else [fastest["variant"], us_in_csv(fastest["time_median_s"])]
-        lines.append(",".join([name.replace(",", ""), f"2^{size}", best["variant"], us_in_csv(best["time_median_s"]),
-                               f"{best['share_of_read_ceiling']:.2f}", *beside]))
+    for name, by_size in calls_by_shape(results).items():
+        for size, calls in by_size.items():
+            best, *others = (fastest_of(calls, which) for which in (ANY, OURS, LIBRARY))
+            cells = [["", ""] if of is None else [of["variant"], us_in_csv(of["time_median_s"])] for of in (best, *others)]
+            cells[0].append(f"{best['share_of_read_ceiling']:.2f}")
+            lines.append(",".join([name.replace(",", ""), f"2^{size}", *cells[0], *cells[1], *cells[2]]))
     return "\n".join(lines) + "\n"
 
 
@@ -332,18 +337,13 @@ def with_table(page: str, name: str, text: str, where: str) -> str:
     return f"{page.partition(begin)[0]}{begin}\n{text}\n{end}{page.partition(end)[2]}"
 
 
-# What draws each picture, and from which files.
-PICTURES = {"docs/comparison.png": (speedup.draw, ("comparison.csv", "catalog.csv", "machine.json")),
-            "docs/tuned.png": (figures.tuned.draw, ("tuned.csv", "machine.json")),
-            "docs/peers.png": (gains.peers, ("peers.csv",)),
-            "docs/frontier.png": (frontier.draw, ("frontier.csv", "frontier-python.csv")),
-            "docs/exact.png": (frontier.exact, ("frontier.csv",)),
-            "docs/rows.png": (shapes.draw, ("shapes.csv", "shapes-python.csv", "machine.json"))}
+# Figures of the paper.
+PICTURES = {"docs/comparison.png": "speedup", "docs/tuned.png": "tuned", "docs/peers.png": "peers",
+            "docs/frontier.png": "frontier", "docs/exact.png": "exact", "docs/rows.png": "shapes"}
 
 
-def source_of(results: rs.Results, names: tuple[str, ...]) -> str:
+def source_of(files: list[Path]) -> str:
     """Of what the picture is drawn from; a file that is not there yet adds nothing."""
-    files = [results.file(name) for name in names]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files if file.exists())).hexdigest()
 
 
@@ -368,9 +368,11 @@ def main(arguments: list[str] | None = None) -> int:
             written.append(page)
             if not options.check:
                 (options.root / page).write_text(new, encoding="utf-8")
-    for picture, (draw, files) in PICTURES.items():
-        source = source_of(results, files)
-        if results.file(files[0]).exists() and drawn_from(options.root / picture) != source:
+    for picture, figure in PICTURES.items():
+        draw, files = FIGURES[figure]
+        paths = [results.file(name) for name in files.split()]
+        source = source_of(paths)
+        if paths[0].exists() and drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:
                 draw(results).savefig(options.root / picture, metadata={"Software": None, SOURCE_KEY: source})

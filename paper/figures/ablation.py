@@ -2,13 +2,13 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import gain_axis, gain_rows
+from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows, write_table
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
 LEVELS = {"thread": "thread", "block": "block", "between": "between blocks"}
-SIZES = {"small": 2**12, "middle": 2**20, "large": 2**28}
-# Inches: a row; a cell of interactions, and the names before them; the effects' names; what is above and below.
-ROW, CELL, FIRST, NAMES, HEAD, BASE = 0.2, 0.74, 0.8, 1.72, 0.62, 0.86
+SIZES = (2**12, 2**20, 2**28)
+# Inches: a row; the table of interactions; the effects' names; what is above and below.
+ROW, CELLS, NAMES, HEAD, BASE = 0.2, 3.02, 1.72, 0.62, 0.86
 
 
 def rows_of() -> list[tuple[str, str]]:
@@ -21,17 +21,14 @@ def draw(results: rs.Results):
     """What each choice at the three levels gains over the base's, and how choices of two levels go together. None where
     contrasts.csv has none of the effects."""
     rows = rows_of()
-    by_size = {name: {k: c for k, row in enumerate(rows) if (c := contrasts.at(results, "ablation." + ".".join(row), n)).known}
-               for name, n in SIZES.items()}
-    by_size = {name: gains for name, gains in by_size.items() if gains}
-    if not by_size:
+    effects = {(k, n): c for k, (level, choice) in enumerate(rows) for n in SIZES
+               if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known}
+    if not effects:
         return None
-    tall, cells, between = ROW * len(rows), FIRST + 3 * CELL, 0.3
+    tall, right = ROW * len(rows), style.TEXT_WIDTH - CELLS
     figure = style.sheet(HEAD + tall + BASE)
-    wide = style.TEXT_WIDTH - NAMES - between - cells
-    right = NAMES + wide + between
-    draw_effects(figure, by_size, rows, wide, tall)
-    draw_interactions(figure, results, list(by_size), right, cells, tall)
+    draw_effects(figure, effects, rows, right - NAMES - 0.3, tall)
+    draw_interactions(style.place(figure, right, BASE, CELLS, tall, "interactions"), results)
     style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
                 f"sum of f32, device time, {sr.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
     figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(),
@@ -41,14 +38,13 @@ def draw(results: rs.Results):
     return figure
 
 
-def draw_effects(figure, by_size: dict[str, dict[int, contrasts.Contrast]], rows, wide: float, tall: float) -> None:
-    axes = style.place(figure, NAMES, BASE, wide, tall, "effects")
-    looks = {name: dict(style.line_style(i, 0), linestyle="", markersize=3.4) for i, name in enumerate(by_size)}
-    every = [(k, g) for gains in by_size.values() for k, g in gains.items()]
-    gain_axis(axes, min(0.8, *(g.low / 1.1 for _, g in every)), max(1.25, *(g.high * 1.1 for _, g in every)))
-    marks = {name: (looks[name], [(k, g.value, g.low, g.high) for k, g in gains.items()]) for name, gains in by_size.items()}
-    pairs = {k: f" ({max(g.pairs for j, g in every if j == k)})" for k, _ in every}
-    gain_rows(axes, [choice + pairs.get(k, "") for k, (_, choice) in enumerate(rows)], marks, "gain over the base's choice", 0.24)
+def draw_effects(figure, effects: dict[tuple[int, int], contrasts.Contrast], rows, wide: float, tall: float) -> None:
+    axes, looks = style.place(figure, NAMES, BASE, wide, tall, "effects"), looks_of(SIZES, linestyle="", markersize=3.4)
+    gain_axis(axes, min(0.8, *(c.low / 1.1 for c in effects.values())), max(1.25, *(c.high * 1.1 for c in effects.values())))
+    gain_rows(axes, {n: [(k, *c.interval) for (k, of), c in effects.items() if of == n] for n in SIZES}, looks,
+              "gain over the base's choice", 0.24)
+    pairs = {k: f" ({c.pairs})" for (k, _), c in sorted(effects.items(), key=lambda effect: effect[1].pairs)}  # the most last
+    name_rows(axes, [choice + pairs.get(k, "") for k, (_, choice) in enumerate(rows)])
     width, height = figure.get_size_inches()
     for level, words in LEVELS.items():
         of_level = [k for k, row in enumerate(rows) if row[0] == level]
@@ -56,29 +52,20 @@ def draw_effects(figure, by_size: dict[str, dict[int, contrasts.Contrast]], rows
             axes.axhline(of_level[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
         middle = BASE + tall - ROW * (sum(of_level) / len(of_level) + 0.5)
         figure.text(0.12 / width, middle / height, words, rotation=90, va="center", ha="center", fontweight="bold")
-    legend = {f"n = {style.power_label(SIZES[name])}": look for name, look in looks.items()}
-    style.legend(figure, legend | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
+    style.legend(figure, in_words(looks) | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
 
 
-def draw_interactions(figure, results: rs.Results, sizes: list[str], left: float, wide: float, tall: float) -> None:
-    """A table for each size, of all tables of two levels: these have their columns in common."""
+def draw_interactions(axes, results: rs.Results) -> None:
+    """A table, of each size the tables of two levels: these have their columns in common."""
     both = [name.name.removeprefix("ablation.both.").split(".") for name in contrasts.named("ablation.both.")]
     lines, columns = (list(dict.fromkeys(names)) for names in zip(*both))
-    gap = 0.2
-    each = (tall - gap * (len(sizes) - 1)) / len(sizes)
-    for i, name in enumerate(sizes):
-        axes = style.place(figure, left, BASE + tall - (i + 1) * each - i * gap, wide, each, f"interactions:{name}")
-        axes.set_axis_off()
-        axes.set_xlim(0, wide)
-        axes.set_ylim(len(lines) + 1, 0)
-        axes.text(0, 0.4, f"n = {style.power_label(SIZES[name])}", va="center", fontweight="bold")
-        for j, choice in enumerate(columns):
-            axes.text(FIRST + (j + 0.5) * CELL, 0.4, choice, va="center", ha="center")
-        for k, mine in enumerate(lines):
-            axes.text(0, k + 1.4, mine, va="center")
-            for j, choice in enumerate(columns):
-                gain = contrasts.at(results, f"ablation.both.{mine}.{choice}", SIZES[name])
-                sure = gain.known and not gain.low <= 1 <= gain.high
-                axes.text(FIRST + (j + 0.5) * CELL, k + 1.4, f"{gain.value:.2f}" if gain.known else "–", va="center",
-                          ha="center", fontweight="bold" if sure else "normal", color="black" if sure else style.MARK_COLOR)
-        axes.axhline(0.9, color=style.MARK_COLOR, linewidth=0.4)
+    words, bold = [], set()
+    for n in SIZES:
+        bold.add((len(words), 0))
+        words.append([f"n = {style.power_label(n)}", *columns])
+        for mine in lines:
+            gains = [contrasts.at(results, f"ablation.both.{mine}.{choice}", n) for choice in columns]
+            bold |= {(len(words), k) for k, g in enumerate(gains, 1) if g.known and not g.low <= 1 <= g.high}
+            words.append([mine, *(f"{g.value:.2f}" if g.known else "–" for g in gains)])
+    axes.set_axis_off()
+    write_table(axes, words, bold, (0, 0, 1, 1), "center")

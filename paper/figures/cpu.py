@@ -3,7 +3,7 @@ from report import results as rs
 from report import style
 from report.plot import busy_note
 from report.style import GIGA
-from figures.panels import LINE, draw_points, not_drawn
+from figures.panels import LINE, draw_points
 from figures.speedup import LABEL_LEFT, label_ends
 
 LEFT, GAP, HEAD, TALL = 0.5, 0.5, 0.62, 1.5
@@ -16,12 +16,8 @@ def level_of(s: sr.Series) -> str:
     return level and "-" + level + (" -f" + more if more else "")
 
 
-def best_of(levels: list[sr.Series]) -> sr.Series:
-    """The fastest at the largest n that all of them have; where they share none, of those that reach furthest."""
-    shared = set.intersection(*(set(s.ok["n"]) for s in levels))
-    if shared:
-        return sr.fastest(levels, max(shared))
-    return min(levels, key=lambda s: (-s.ok["n"].iloc[-1], s.ok["time"].iloc[-1]))
+def common_sizes(calls: list[sr.Series]) -> set[int]:
+    return set.intersection(*(set(s.ok["n"]) for s in calls))
 
 
 def rates(points) -> tuple:
@@ -31,21 +27,19 @@ def rates(points) -> tuple:
 
 def draw(results: rs.Results, element_type: str = "f32"):
     """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n. On the left the
-    loops are at the largest common size, on the right stands the fastest call of each group."""
+    loops are at the largest common size, on the right stands the call of each group that is fastest there."""
     # Every sum that ran on the CPU, end to end, in each state of the cache it was measured in.
     every = sorted((s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
         results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),
         key=lambda s: s.variant)
-    series = [s for s in every if len(s.ok)]
-    if not series:
+    measured = [s for s in every if len(s.ok)]
+    if not measured:
         return None
-    loops = [s for s in series if level_of(s)]
-    common = set.intersection(*(set(s.ok["n"]) for s in loops)) if loops else set()
     machine = results.machine_of("cpu.csv")
-    where = machine.get("cpu.model", default=machine.name)
-    states = [s.cache_state for s in series]
+    states = [s.cache_state for s in measured]
     usual = max(sorted(set(states)), key=states.count)  # others are marked where they are drawn
-    lines = [best_of([s for s in series if s.group == group]) for group in dict.fromkeys(s.group for s in series)]
+    groups = [[s for s in measured if s.group == group] for group in dict.fromkeys(s.group for s in measured)]
+    lines = [sr.fastest(calls, max(common_sizes(calls))) for calls in groups]
 
     def words(s: sr.Series) -> str:
         state = "" if s.cache_state == usual else f" ({sr.CPU_CACHE_LABELS[s.cache_state]})"
@@ -56,9 +50,9 @@ def draw(results: rs.Results, element_type: str = "f32"):
     right = LABEL_LEFT + 0.04 + max(style.text_width(words(s)) for s in lines)
     figure = style.sheet(HEAD + TALL + foot)
     x = LEFT
-    if common:
+    if loops := [s for s in measured if level_of(s)]:
         half = 0.66 * (style.TEXT_WIDTH - LEFT - GAP - right)
-        draw_levels(style.place(figure, LEFT, foot, half, TALL, "cpu:levels"), loops, max(common), usual)
+        draw_levels(style.place(figure, LEFT, foot, half, TALL, "cpu:levels"), loops, usual)
         x += half + GAP
     axes = style.place(figure, x, foot, style.TEXT_WIDTH - right - x, TALL, "cpu:lines")
     ends = []
@@ -73,16 +67,17 @@ def draw(results: rs.Results, element_type: str = "f32"):
     style.size_axis(axes, [n for s in lines for n in s.ok["n"]])
     label_ends(axes, ends, TALL)
     axes.set_title("each library's fastest", loc="left", pad=4)
+    where = machine.get("cpu.model", default=machine.name)
     style.title(figure, f"{where}: sum of {element_type}, {sr.MODE_LABELS['end_to_end']}, {sr.CPU_CACHE_LABELS[usual]}",
                 left=LEFT)
-    style.foot(figure, (busy + "\n" if busy else "")
-               + f"Lines through bars and marks: 95 % intervals. {not_drawn(every)}", LEFT)
+    refused = sum((s.points["status"] != "ok").sum() for s in every)
+    style.foot(figure, f"{busy}\nLines through bars and marks: 95 % intervals. Points without a time: {refused}.".strip(), LEFT)
     return figure
 
 
-def draw_levels(axes, loops: list[sr.Series], n: int, usual: str) -> None:
-    """A bar for each host loop and compiler level at n."""
-    names = sorted({s.variant for s in loops})
+def draw_levels(axes, loops: list[sr.Series], usual: str) -> None:
+    """A bar for each host loop and compiler level at their largest common size."""
+    names, n = sorted({s.variant for s in loops}), max(common_sizes(loops))
     levels = sorted({level_of(s) for s in loops})
     thick = 0.8 / len(levels)
     looks = {level: dict(facecolor=style.LINE_COLORS[i], hatch=HATCHES[i % len(HATCHES)], edgecolor="white",

@@ -3,7 +3,7 @@ import pandas as pd
 
 from report import results as rs
 from report import style
-from figures.panels import gain_axis, name_rows, sheet
+from figures.panels import gain_axis, name_rows, sheet, table_beside
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 # By kind of data its words, in short, and how its time is marked: hollow, if beside that of random data.
@@ -27,7 +27,7 @@ CALLS = {
     "cupy/sum": ("cupy.sum", PYTHON), "jax/sum": ("jax.numpy.sum, its call", PYTHON)}
 BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run",
           "torch/sum wide_sum"}  # in tables alone
-NUMBER, ROW, GAP, HEAD, FOOT = 0.5, 0.15, 0.16, 0.78, 0.52
+NUMBERS, ROW, GAP, HEAD, FOOT = 1.5, 0.15, 0.16, 0.78, 0.52
 
 
 def with_calls(table: pd.DataFrame) -> pd.DataFrame:
@@ -83,15 +83,17 @@ def draw(results: rs.Results):
     figure = style.sheet(HEAD + tall + FOOT)
     each = (style.TEXT_WIDTH - left - GAP * (len(types) - 1)) / len(types)
     for i, kind in enumerate(types):
-        x = left + i * (each + GAP)
-        axes = style.place(figure, x, FOOT, each - NUMBER * len(SETS), tall, f"frontier:{kind}")
+        axes = style.place(figure, left + i * (each + GAP), FOOT, each - NUMBERS, tall, f"frontier:{kind}")
         gain_axis(axes, 0.95, points["slower"].max() * 1.15, (1, 2, 3, 5))
         here = points[points["element_type"] == kind]
         for dataset, (_, _, look) in SETS.items():
             for call, rows in here[here["dataset"] == dataset].groupby("call"):
                 y = calls.index(call)
                 axes.plot(rows["slower"], [y] * len(rows), label=f"{call} {dataset}", linestyle="", color=colors[y], **look)
-        draw_errors(figure, here, calls, x + each)
+        ulps = here.groupby(["call", "dataset"])["ulps"].max()
+        table_beside(axes, [short for _, short, _ in SETS.values()],
+                     [[in_units(ulps[call, of]) if (call, of) in ulps else "" for of in SETS] for call in calls], NUMBERS,
+                     {(1 + calls.index(call), [*SETS].index(of)) for (call, of), u in ulps.items() if u <= ROUNDED_ONCE})
         axes.set_xlabel("time, only reading = 1", labelpad=1)
         axes.set_title(kind, loc="left", pad=3)
         name_rows(axes, [""] * len(names) if i else names)
@@ -103,19 +105,6 @@ def draw(results: rs.Results):
                 "Device time, L2 cold and dirty. Numbers: error in units in the last place of the exact sum; bold: at most half a unit."
                 + (" Python's sums stand as far from CUB's as replayed beside it; JAX's as its whole call." if len(python) else ""))
     return figure
-
-
-def draw_errors(figure, here: pd.DataFrame, calls: list[str], right: float) -> None:
-    """Columns of errors, one for each kind of data, that end at so many inches."""
-    wide, high = figure.get_size_inches()
-    top = FOOT + ROW * len(calls)
-    for k, (dataset, (_, short, _)) in enumerate(SETS.items()):
-        x, errors = (right - NUMBER * (len(SETS) - 1 - k)) / wide, here[here["dataset"] == dataset].groupby("call")["ulps"].max()
-        figure.text(x, (top + 0.04) / high, short, ha="right", va="bottom", color=style.MARK_COLOR)
-        for y, call in enumerate(calls):
-            if call in errors:
-                figure.text(x, (top - ROW * (y + 0.5)) / high, in_units(errors[call]), ha="right", va="center",
-                            fontweight="bold" if errors[call] <= ROUNDED_ONCE else "normal")
 
 
 def in_units(ulps: float) -> str:

@@ -6,7 +6,7 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import by_size, gain_axis, gain_rows, in_words, sheet
+from figures.panels import gain_axis, gain_rows, in_words, looks_of, rows_sheet
 
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 
@@ -26,15 +26,15 @@ def index(results: rs.Results):
     by_kernel = speeds(results)
     if not by_kernel:
         return None
-    names, every = list(by_kernel), [c for gains in by_kernel.values() for c in gains.values()]
+    every = [c for gains in by_kernel.values() for c in gains.values()]
     sizes = sorted({c.n for c in every})
-    figure, panels = sheet([f"index:{n}" for n in sizes], 0.165 * len(names), left=0.1 + max(map(style.text_width, names)),
-                           right=0.06, head=0.55, foot=0.85, gap=0.1, width=style.COLUMN_WIDTH)
-    looks = {index: style.line_style(i, 0) | dict(linestyle="", markersize=3.2) for i, index in enumerate(INDEXES)}
+    figure, panels = rows_sheet([f"index:{n}" for n in sizes], list(by_kernel), 0.165, right=0.06, head=0.55, foot=0.85,
+                                gap=0.1, width=style.COLUMN_WIDTH)
+    looks = looks_of(INDEXES, linestyle="", markersize=3.2)
     for n, axes in zip(sizes, panels):
-        marks = {index: (look, [(y, c.value, c.low, c.high) for y, gains in enumerate(by_kernel.values())
-                                if (c := gains.get((index, n)))]) for index, look in looks.items()}
-        gain_rows(axes, names if n == sizes[0] else [""] * len(names), marks, "speed", apart=0.22)
+        marks = {index: [(row, *gains[index, n].interval) for row, gains in enumerate(by_kernel.values())
+                         if (index, n) in gains] for index in INDEXES}
+        gain_rows(axes, marks, looks, "speed", apart=0.22)
         axes.set_xlim(min(0.9, *(c.low for c in every)) - 0.06, 1.1)
         axes.grid(True, axis="y")
         axes.set_title(f"n = {style.power_label(n)}", loc="left", pad=3)
@@ -66,16 +66,16 @@ def peers(results: rs.Results):
     # The fastest calls at the smallest size first, ours above all.
     first = drawn[drawn["timing_mode"] == "end_to_end"].sort_values("n").groupby("variant")["speedup"].first()
     names = sorted(set(drawn["variant"]), key=lambda v: (v != OURS, -first.get(v, 0), v))
-    looks = by_size(sorted(set(drawn["n"])), linestyle="", markersize=3.2)
-    figure, panels = sheet([f"peers:{mode}" for mode in PANELS], 0.2 * len(names), right=0.1, head=0.6, foot=0.74, gap=0.14,
-                           left=0.1 + max(map(style.text_width, names)))
+    drawn = drawn.assign(row=drawn["variant"].map(names.index))
+    looks = looks_of(sorted(set(drawn["n"])), linestyle="", markersize=3.2)
+    figure, panels = rows_sheet([f"peers:{mode}" for mode in PANELS], names, 0.2, right=0.1, head=0.6, foot=0.74, gap=0.14)
     for axes, (mode, words) in zip(panels, PANELS.items()):
         timed = drawn[drawn["timing_mode"] == mode]
-        marks = {str(n): (look, timed[timed["n"] == n].assign(row=timed["variant"].map(names.index))[
-            ["row", "speedup", "speedup_ci_low", "speedup_ci_high"]].values.tolist()) for n, look in looks.items()}
+        marks = {n: timed.loc[timed["n"] == n, ["row", "speedup", "speedup_ci_low", "speedup_ci_high"]].values.tolist()
+                 for n in looks}
         low = min(0.9, np.nanmin(timed["speedup_ci_low"])) / 1.1
         gain_axis(axes, low, max(1.1, np.nanmax(timed["speedup_ci_high"])) * 1.1, (1, 2, 5) if low < 0.2 else (1, 3, 4, 5, 7))
-        gain_rows(axes, names if axes is panels[0] else [""] * len(names), marks, "speed, CUB called from C++ = 1", apart=0.13)
+        gain_rows(axes, marks, looks, "speed, CUB called from C++ = 1", apart=0.13)
         for y, name in enumerate(names):
             if name not in set(timed["variant"]):
                 axes.text(0.02, (len(names) - 0.5 - y) / len(names), "cannot be captured", transform=axes.transAxes,
@@ -85,40 +85,6 @@ def peers(results: rs.Results):
     style.title(figure, f"Sums that Python users call, on one {results.machine_of('peers.csv').gpu}",
                 f"f32, {sr.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
     style.legend(figure, in_words(looks), 0.24)
-    largest = table.sort_values(["n", "time_median_s"], ascending=[False, True]).groupby("variant").first()
-    left_out = "; ".join(f"{name}, {1e3 * r['time_median_s']:.0f} ms at {style.power_label(r['n'])}"
-                         for name, r in largest.loc[sorted(slow)].iterrows())
-    style.foot(figure, "Lines: 95 % intervals, paired by context." + (f" Not drawn: {left_out}." if left_out else ""))
-    return figure
-
-
-TYPES = ("i8", "f16", "bf16", "i32", "f32", "i64", "f64", "i128")
-UNCHANGED_LOOK = dict(color="#BBBBBB", linewidth=3, solid_capstyle="butt", zorder=1.1)
-TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 9.6, 9.8)  # those below 1 are tenths of the last
-
-
-def releases(results: rs.Results):
-    """Which upgrades of CUB changed a sum: the speedup of each release over the one before it, compiled by one nvcc.
-    None where releases.csv has no pairs of CUB's plain sums in a graph, where calls vary least."""
-    pairs = rs.where_is(results.table("releases"), pair="adjacent", timing_mode="graph", cache_state="warm")
-    pairs = pairs[pairs["variant"].str.startswith("cub@") & pairs["base"].str.contains("/sum") & pairs["speedup"].notna()]
-    if pairs.empty:
-        return None
-    upgrades = pairs["base"].map(rs.release_of) + " to " + pairs["variant"].map(rs.release_of)
-    names = sorted(set(upgrades), key=lambda upgrade: [int(part) for part in upgrade.split(" ")[-1].split(".")])
-    pairs = pairs.assign(row=upgrades.map(names.index))
-    changed = pairs["verdict"].isin(["FASTER", "SLOWER"])
-    looks = {t: style.line_style(k, 0) | dict(linestyle="", markersize=3.2) for k, t in enumerate(
-        [t for t in TYPES if (pairs.loc[changed, "element_type"] == t).any()])}
-    figure, (axes,) = sheet(["upgrades"], 0.15 * len(names), left=1.12, right=0.08, head=0.42, foot=0.56)
-    gain_axis(axes, pairs["speedup"].min() / 1.01, pairs["speedup"].max() * 1.02, TICKS)
-    for row, alike in pairs[~changed].groupby("row"):
-        axes.plot([alike["speedup"].min(), alike["speedup"].max()], [row] * 2, gid="unchanged", **UNCHANGED_LOOK)
-    for k, (t, look) in enumerate(looks.items()):
-        own = pairs[changed & (pairs["element_type"] == t)]
-        axes.plot(own["speedup"], own["row"] + 0.09 * (k - (len(looks) - 1) / 2), label=t, **look)
-    gain_rows(axes, names, {}, "speedup over the release before", apart=0)
-    style.legend(figure, looks | {"all that has no verdict": UNCHANGED_LOOK}, 0.05)
-    style.title(figure, f"Which upgrades of CUB changed a sum, on one {results.machine_of('releases.csv').gpu}",
-                "In a graph, L2 warm. A mark for each type and size that has a verdict, FASTER or SLOWER.")
+    left_out = f" Not drawn, less than 1/40 as fast: {', '.join(sorted(slow))}." if slow else ""
+    style.foot(figure, f"Lines: 95 % intervals, paired by context.{left_out}")
     return figure

@@ -6,7 +6,7 @@ import contrasts
 from report import results as rs
 from report import style
 from report.style import MICRO
-from figures.panels import draw_points, gain_axis, name_rows, of_document
+from figures.panels import draw_points, gain_axis, name_rows, of_document, table_beside
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -64,7 +64,7 @@ def label(rung: Rung, rungs: list[Rung]) -> str:
 def heights(rungs: list[Rung]) -> dict[str, list[tuple]]:
     """(row, speed over the first kernel, low, high) of what was measured, and of the text's own gains."""
     return {"then": [(k, r.then, r.then, r.then) for k, r in enumerate(rungs) if k and r.then],
-            "now": [(k, *r.height[2:5]) for k, r in enumerate(rungs) if r.height.known]}
+            "now": [(k, *r.height.interval) for k, r in enumerate(rungs) if r.height.known]}
 
 
 def draw_ladder(figure, document: str, rungs: list[Rung], left: float, bottom: float, width: float, names_width: float,
@@ -77,26 +77,13 @@ def draw_ladder(figure, document: str, rungs: list[Rung], left: float, bottom: f
     for word, look in (("then", THEN), ("now", NOW)):
         draw_points(axes, shown[word], vertical=False, label=word, **look)
     name_rows(axes, [label(r, rungs) for r in rungs])
-    whole, high = figure.get_size_inches()
-
-    def write(words: str, back: float, above: float, **more) -> None:
-        """So far left of the panel's right edge, and above its axes' foot."""
-        figure.text((left + width - back) / whole, (bottom + above) / high, words, **more)
-
     problem = of_document(document)
     mode = {"device_part": "device part"}.get(problem["timing_mode"], sr.MODE_LABELS.get(problem["timing_mode"]))
-    write(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", width, tall + 0.05,
-          va="bottom")
-    columns = {"µs": 0.72, "gain": 0.35, "text": 0}
-    for word, back in columns.items():
-        write(word, back, tall + 0.05, va="bottom", ha="right", color=style.MARK_COLOR)
-    for k, r in enumerate(rungs):
-        gain = digits(r.gain.value) if r.gain and r.gain.known else ""
-        numbers = ((digits(MICRO * r.time.value), gain, "" if r.claimed is None else f"{r.claimed:g}") if r.time.known
-                   else ("", "", "not measured"))
-        for words, back in zip(numbers, columns.values()):
-            write(words, back, ROW * (len(rungs) - k - 0.5), va="center", ha="right",
-                  color="black" if r.time.known else style.MARK_COLOR)
+    axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", loc="left", pad=3,
+                   x=-names_width / (width - names_width - NUMBERS))
+    table_beside(axes, ["µs", "gain", "text"], [
+        [digits(MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "", f"{r.claimed:g}" if r.claimed else ""]
+        if r.time.known else ["", "", "not measured"] for r in rungs], NUMBERS)
 
 
 def draw(results: rs.Results):

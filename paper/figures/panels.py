@@ -1,25 +1,18 @@
 """What several figures share: the documents' own problems, looks with a meaning, and how points and lines are drawn.
 
 No figure names a variant: a variant that appears in the CSV appears here, in the panel of its id's prefix. No panel
-mixes timing modes without saying so in its title or legend. Only points with status ok are drawn; the others are
-counted in the note at the foot.
+mixes timing modes without saying so in its title or legend. Only points with status ok are drawn.
 """
-
-from collections import Counter
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-import series as sr
 import claims
-from report import results as rs
-from report import tables as tb
 from report import style
 
 LINE = 0.135  # inches: the height of one line of text or legend
 
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
-PEAK_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
 DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
 
 
@@ -35,11 +28,12 @@ def sheet(gids: list[str], tall: float, left: float, right: float, head: float, 
     return figure, style.row(figure, gids, foot, tall, left, right, gap)
 
 
-def not_drawn(all_series: list[sr.Series]) -> str:
-    """"Points not drawn: 12 refused, 1 wrong.", or nothing."""
-    counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
-    words = [f"{counts[s]} {sr.STATUS_WORDS.get(s, s)}" for s in tb.ROWS.words["status"] if counts[s]]
-    return f"Points not drawn: {', '.join(words)}." if words else ""
+def rows_sheet(gids: list[str], names: list[str], row: float, **margins) -> tuple:
+    """The same with a row for each name, so many inches high, named on the left."""
+    figure, panels = sheet(gids, row * len(names), left=0.1 + max(map(style.text_width, names)), **margins)
+    for axes in panels:
+        name_rows(axes, names if axes is panels[0] else [""] * len(names))
+    return figure, panels
 
 
 def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
@@ -55,15 +49,14 @@ def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **
         axes.errorbar(value, x, xerr=errors, elinewidth=elinewidth, **look)
 
 
-def gain_rows(axes, names: list[str], marks: dict, label: str, apart: float) -> None:
-    """A row for each name, from the top down, whose marks are gains; a line where these are 1. By their label in `marks`:
-    a look, and (row, value, low, high). Labels stand so far apart in a row."""
-    for i, (word, (look, points)) in enumerate(marks.items()):
-        shift = apart * (i - (len(marks) - 1) / 2)
-        draw_points(axes, [(row + shift, *gain) for row, *gain in points], vertical=False, label=word, **look)
+def gain_rows(axes, marks: dict, looks: dict, label: str, apart: float) -> None:
+    """Marks in rows that are gains, (row, value, low, high); a line where these are 1. By what has a look, and so far
+    apart in a row."""
+    for i, (word, look) in enumerate(looks.items()):
+        shift = apart * (i - (len(looks) - 1) / 2)
+        draw_points(axes, [(row + shift, *gain) for row, *gain in marks[word]], vertical=False, label=str(word), **look)
     axes.axvline(1, **PARITY_LOOK)
     axes.set_xlabel(label, labelpad=1)
-    name_rows(axes, names)
 
 
 def gain_axis(axes, low: float, high: float, steps: tuple = (1, 2, 5)) -> None:
@@ -82,22 +75,26 @@ def name_rows(axes, names: list[str]) -> None:
     axes.grid(False, axis="y")
 
 
-def by_size(sizes, **look) -> dict[int, dict]:
-    return {n: style.line_style(i, 0) | look for i, n in enumerate(sizes)}
+def write_table(axes, words: list[list[str]], bold: set[tuple[int, int]], bbox: tuple, align: str = "right") -> None:
+    """Words in lines and columns, those at these places bold, in a box of the axes' width and height."""
+    table = axes.table(words, edges="open", cellLoc=align, bbox=bbox)
+    table.auto_set_font_size(False)
+    for place, cell in table.get_celld().items():
+        cell.PAD = 0
+        cell.set_text_props(fontsize=style.FONT_SIZE, fontweight="bold" if place in bold else "normal")
+
+
+def table_beside(axes, head: tuple, lines: list[list[str]], inches: float, bold: set[tuple[int, int]] = frozenset()) -> None:
+    """The same right of the axes, a line for each of their rows, and a head above."""
+    wide = axes.get_position().width * axes.figure.get_figwidth()
+    write_table(axes, [head, *lines], bold, (1, 0, inches / wide, 1 + 1 / len(lines)))
+
+
+def looks_of(what, **look) -> dict:
+    """A look for each."""
+    return {key: style.line_style(i, 0) | look for i, key in enumerate(what)}
 
 
 def in_words(looks: dict[int, dict]) -> dict[str, dict]:
-    """The same for a legend."""
+    """Those of sizes for a legend."""
     return {f"n = {style.power_label(n)}": look for n, look in looks.items()}
-
-
-def l2_look(machine) -> dict[str, dict]:
-    """What a legend says of mark_l2's line; nothing where the size of L2 is not known."""
-    return {f"n that fills L2, {machine.l2_bytes / 2**20:.0f} MiB": DOTTED_LOOK} if machine.l2_bytes else {}
-
-
-def mark_l2(axes, machine, element_type: str, sizes) -> None:
-    """A line where L2 is full, if that is among the sizes."""
-    n = (machine.l2_bytes or 0) / rs.ELEMENT_BYTES[element_type]
-    if min(sizes) <= n <= max(sizes):
-        axes.axvline(n, **DOTTED_LOOK)

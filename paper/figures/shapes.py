@@ -30,23 +30,18 @@ def place(variant: str) -> tuple:
 
 def cells(table, lengths: list, sizes: list[int]) -> np.ndarray:
     """Of one variant the share of the ceiling at each size and length: -1 where it has no time, NaN where it is not asked."""
-    out = np.full((len(sizes), len(lengths)), np.nan)
-    for row in table.itertuples():
-        at = sizes.index(row.size), lengths.index(row.line)
-        share = row.share_of_read_ceiling if row.status == "ok" else np.nan
-        out[at] = np.nanmax([out[at], -1 if np.isnan(share) else share])
-    return out
+    share = table["share_of_read_ceiling"].where(table["status"] == "ok").fillna(-1)
+    by_shape = share.groupby([table["size"], table["line"]]).max().unstack()
+    return by_shape.reindex(index=sizes, columns=lengths).to_numpy(float)
 
 
 def draw_cells(axes, shares: np.ndarray, fastest: np.ndarray) -> None:
-    high, wide = shares.shape
-    edges = np.arange(wide + 1) - 0.5, np.arange(high + 1) - 0.5
-    mesh = dict(edgecolors="white", linewidth=0.3)
+    """A field for each share, and a dot in those where the call is the fastest, which have no NaN in `fastest`."""
     ends, colors = zip(*SHARES.values())
-    axes.pcolormesh(*edges, np.ma.masked_where(~(shares < 0), shares), cmap=ListedColormap([NO_TIME]), **mesh)
-    axes.pcolormesh(*edges, np.ma.masked_where(~(shares >= 0), shares), cmap=ListedColormap(colors),
-                    norm=BoundaryNorm([*ends, 1e9], len(colors)), gid="shares", **mesh)
-    for y, x in np.argwhere(fastest):
+    edges = (np.arange(count + 1) - 0.5 for count in reversed(shares.shape))
+    axes.pcolormesh(*edges, np.ma.masked_invalid(shares), cmap=ListedColormap(colors).with_extremes(under=NO_TIME),
+                    norm=BoundaryNorm([*ends, 1e9], len(colors)), edgecolors="white", linewidth=0.3, gid="shares")
+    for y, x in np.argwhere(fastest >= 0):
         axes.plot(x, y, "o", markersize=1.6, color="black" if shares[y, x] >= 0.5 else "white")
     axes.grid(False)
     axes.tick_params(length=1.5, pad=1)
@@ -60,17 +55,20 @@ def points_of(results: rs.Results):
     """The map's rows of floats, with `line`, how many elements one output has, or how long segments are, and `size`, the
     power of two that n is about: 1000 rows hold a little less. Of calls from Python their kernels alone, replayed."""
     same = dict(device="cuda", element_type="f32", cache_state="cold_dirty", operation=list(SECTIONS))
-    if results.experiment("shapes") is None:
-        raise rs.Absent("no shapes.csv")
-    table, python = rs.where_is(results.experiment("shapes"), timing_mode="device", **same), results.experiment("shapes-python")
+    table, python = results.rows("shapes", timing_mode="device", **same), results.experiment("shapes-python")
     if python is not None:
         called = rs.where_is(python, timing_mode="replay", **same)
         table = pd.concat([table, called[~called["variant"].isin(set(table["variant"]))]], ignore_index=True)
     table = table[table["pitch_elements"].isna()]
     table = table.assign(lengths=[dataset.partition("/")[2] for dataset in table["dataset"]])
-    lines = [row[SECTIONS[row["operation"]][1]] for _, row in table.iterrows()]
+    lines = [row[SECTIONS[row["operation"]][1]] for row in table.to_dict("records")]
     return table.assign(line=[line if isinstance(line, str) else int(line) for line in lines],
                         size=[round(math.log2(n)) for n in table["n"]])
+
+
+def fastest_at(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the fastest call at each shape and size."""
+    return table.loc[table.groupby([table["operation"], table["line"].astype(str), "n"])["time_median_s"].idxmin()]
 
 
 def draw(results: rs.Results):
@@ -80,37 +78,31 @@ def draw(results: rs.Results):
     table = points_of(results)
     if not (table["share_of_read_ceiling"].notna() & (table["status"] == "ok")).any():
         return None
-    sizes = sorted(set(table["size"]))
-    lines: list[list] = []
+    sizes, lines = sorted(set(table["size"])), []
     for operation, (what, _) in SECTIONS.items():
         part = table[table["operation"] == operation]
-        ok = part[part["status"] == "ok"]
-        best = ok.loc[ok.groupby(["size", "line"])["time_median_s"].idxmin()]
+        best = fastest_at(part[part["status"] == "ok"])
         names = [name for name in sorted(set(part["variant"]), key=place) if not name.startswith(LEARNERS)]
-        for k, name in enumerate(names):
-            if not lines or len(lines[-1]) + (1 if k else len(names)) > PER_LINE:
-                lines.append([])
-            lines[-1].append((what, name, sorted(set(part["line"])), part[part["variant"] == name], best[best["variant"] == name]))
+        lines += [(what, part, best, names[k:k + PER_LINE]) for k in range(0, len(names), PER_LINE)]
     tall = CELL * len(sizes)
-    below = [KINDS if any(what == "segments" for what, *_ in line) else TICKS for line in lines]
-    figure = style.sheet(HEAD + FOOT + sum(SECTION + NAME + tall + under for under in below))
+    below = {"rows": TICKS, "columns": TICKS, "segments": KINDS}
+    figure = style.sheet(HEAD + FOOT + sum(SECTION + NAME + tall + below[what] for what, *_ in lines))
     top = figure.get_figheight() - HEAD
-    for line, under in zip(lines, below):
+    for what, part, best, names in lines:
+        lengths = sorted(set(part["line"]))
         bottom = top - SECTION - NAME - tall
-        row = style.row(figure, [""] * PER_LINE, bottom, tall, left=0.36, right=0.06, gap=0.14)
-        for axes in row[len(line):]:
+        figure.text(0.36 / style.TEXT_WIDTH, (top - 0.02) / figure.get_figheight(), what.capitalize(), va="top", fontweight="bold")
+        row = style.row(figure, [f"shapes:{name}:{what}" for name in names] + [""] * (PER_LINE - len(names)), bottom, tall,
+                        left=0.36, right=0.06, gap=0.14)
+        for axes in row[len(names):]:
             axes.remove()
-        for k, (axes, (what, name, lengths, part, best)) in enumerate(zip(row, line)):
-            if not k or line[k - 1][0] != what:
-                figure.text(axes.get_position().x0, (top - 0.02) / figure.get_figheight(), what.capitalize(), va="top",
-                            fontweight="bold")
-            axes.set_gid(f"shapes:{name}:{what}")
-            draw_cells(axes, cells(part, lengths, sizes), cells(best, lengths, sizes) >= 0)
+        for axes, name in zip(row, names):
+            draw_cells(axes, *(cells(of[of["variant"] == name], lengths, sizes) for of in (part, best)))
             axes.set_title(name.replace("/", "/\n"), loc="left", pad=2)
             step, rotation = (1, 90) if what == "segments" else (3, 0)
             axes.set_xticks(range(0, len(lengths), step), map(length_label, lengths[::step]), rotation=rotation)
-            axes.set_yticks(range(0, len(sizes), 2), ["" if k else f"$2^{{{size}}}$" for size in sizes[::2]])
-        top = bottom - under
+            axes.set_yticks(range(0, len(sizes), 2), [f"$2^{{{size}}}$" if axes is row[0] else "" for size in sizes[::2]])
+        top = bottom - below[what]
     patches = {words: dict(facecolor=color, edgecolor="#888888", linewidth=0.3) for words, (_, color) in SHARES.items()}
     style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, 0.2, handlelength=1.2, ncols=5)
     style.title(figure, f"Which sum of rows, columns or segments is fast, on one {results.machine_of('shapes.csv').gpu}",

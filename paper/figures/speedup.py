@@ -4,7 +4,7 @@ import series as sr
 from report import results as rs
 from report import style
 from report.style import FLOOR_LOOK, shade_above
-from figures.panels import mark_l2
+from figures.panels import DOTTED_LOOK
 
 # Each line's marker, so that it can be told without colour.
 MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
@@ -101,52 +101,48 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     by_mode = {mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])}
     if not by_mode:
         return None
+    names = [*(sr.short_name(s.variant) for _, s, _ in lines), "read ceiling", "an empty call"]
+    right = LABEL_LEFT + 0.04 + max(map(style.text_width, names))
     figure = style.sheet(HEAD + UPPER + GAP + LOWER + FOOT)
-    rights = {mode: LABEL_LEFT + 0.04 + max(map(style.text_width, [
-        *(sr.short_name(s.variant) for _, s, _ in drawn), "read ceiling", "an empty call"])) for mode, drawn in by_mode.items()}
-    width = (style.TEXT_WIDTH - LEFT * len(by_mode) - sum(rights.values())) / len(by_mode)
-    most = max(1.0, *(s.ok["speedup"].max() for _, s, _ in lines))
-    x, upper, lower, labels = LEFT, None, None, []
-    for mode, drawn in by_mode.items():
-        suffix = "" if mode == "device" else ":end_to_end"
-        upper = style.place(figure, x, FOOT + LOWER + GAP, width, UPPER, "speedup" + suffix, sharey=upper)
-        lower = style.place(figure, x, FOOT, width, LOWER, "base" + suffix, sharex=upper, sharey=lower)
-        ends = draw_speedups(upper, drawn)
+    uppers = style.row(figure, [f"speedup:{mode}" for mode in by_mode], FOOT + LOWER + GAP, UPPER, LEFT, right, LEFT + right)
+    lowers = style.row(figure, [f"base:{mode}" for mode in by_mode], FOOT, LOWER, LEFT, right, LEFT + right)
+    most, ends = max(1.0, *(s.ok["speedup"].max() for _, s, _ in lines)), {}
+    for (mode, drawn), upper, lower in zip(by_mode.items(), uppers, lowers):
+        upper.sharey(uppers[0])
+        lower.sharey(lowers[0])
         # A sum of squares takes as long as a sum: one line says it.
         base = next((b for _, _, b in drawn if b.operation == "sum"), drawn[0][2])
         harness = sr.harness_calls(results.comparison, mode, device="cuda", operation=base.operation, element_type=element_type)
-        reading = base.ok[base.ok["share"] > 0] if mode == "device" else harness[:0]
-        sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
+        reading = base.ok.dropna(subset=["share"]) if mode == "device" else harness[:0]
         if len(reading):
             most = max(most, 1 / reading["share"].min())
             shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
-        style.size_axis(upper, sizes, label="")
-        lower.set_xlabel("n (elements)", labelpad=1)
-        labels += [(upper, [*ends, (sizes[-1], 1.0, "CUB", "black")], UPPER), (lower, draw_times(lower, base, harness, mode), LOWER)]
+        sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
+        ends[upper] = [*draw_speedups(upper, drawn), (sizes[-1], 1.0, "CUB", "black")]
+        ends[lower] = draw_times(lower, base, harness, mode)
+        fills_l2 = results.machine.l2_bytes / rs.ELEMENT_BYTES[element_type]
+        for axes, label in ((upper, ""), (lower, "n (elements)")):
+            style.size_axis(axes, sizes, label=label)
+            if sizes[0] <= fills_l2 <= sizes[-1]:
+                axes.axvline(fills_l2, **DOTTED_LOOK)
         upper.set_title(WHOLE[mode], loc="left", pad=3)
-        for axes in (upper, lower):
-            mark_l2(axes, results.machine, element_type, sizes)
         upper.tick_params(labelbottom=False)
-        x += width + rights[mode] + LEFT
-    upper.set_ylim(0, 1.35 * most)  # of all panels, which share it
-    for axes, ends, inches in labels:
-        if inches == LOWER:
-            axes.set_yscale("log")
-            style.decade_axis(axes.yaxis)
-        label_ends(axes, ends, inches)
-    upper, lower = figure.axes[:2]
-    upper.set_ylabel("speedup over CUB")
-    lower.set_ylabel("time (µs)")
+    uppers[0].set_ylim(0, 1.35 * most)  # of all that share it
+    lowers[0].set_yscale("log")
+    style.decade_axis(lowers[0].yaxis)
+    for axes in (*uppers, *lowers):
+        label_ends(axes, ends[axes], UPPER if axes in uppers else LOWER)
+    uppers[0].set_ylabel("speedup over CUB")
+    lowers[0].set_ylabel("time (µs)")
     if "device" in by_mode:
-        mark_ceiling_and_tile(upper, most, element_type)
+        mark_ceiling_and_tile(uppers[0], most, element_type)
     style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
                 f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Each document's kernel that is fastest at {style.power_label(n)}; "
                 "on the right, if its calls finish on the host.", left=0.1)
     few = any((s.ok["speedup_enough"] == "no").any() for _, s, _ in lines)
-    dotted = " Dotted: L2 is full." if results.machine.l2_bytes else ""
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
-               + dotted + squares, 0.1)
+               + " Dotted: L2 is full." + squares, 0.1)
     return figure
 
 

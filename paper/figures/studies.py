@@ -1,12 +1,12 @@
 """Figures of one experiment each, along the number of blocks, threads, loads or elements."""
 
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import DOTTED_LOOK, LINE, PARITY_LOOK, by_size, draw_points, in_words, of_document, sheet
+from figures.panels import DOTTED_LOOK, LINE, PARITY_LOOK, draw_points, in_words, looks_of, of_document, sheet
 from figures.speedup import MARKERS
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
@@ -19,18 +19,17 @@ def grid(results: rs.Results):
     document = of_document("multiblock")
     same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
-    rows = rows.assign(grid=rs.setting(rows, "grid")).dropna(subset=["grid"])
-    rows = rows[rows["share_of_read_ceiling"] > 0]
+    rows = rows.assign(grid=rs.setting(rows, "grid")).dropna(subset=["grid", "share_of_read_ceiling"])
     own = rows[rows["n"] == document["n"][0]]
     if own.empty:
         return None
     best = rs.fastest(own)["variant"]
+    rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
-    rows = rows.assign(**{end: reading / rows[f"time_{end}_s"] for end in ("median", "ci_high", "ci_low")})
-    lines = {int(n): group[["grid", "median", "ci_high", "ci_low"]].values.tolist()
-             for n, group in rows[rows["variant"] == best].groupby("n")}
+    rows = rows.assign(low=reading / rows["time_ci_high_s"], high=reading / rows["time_ci_low_s"])
+    lines = {int(n): group[["grid", "share_of_read_ceiling", "low", "high"]].values.tolist() for n, group in rows.groupby("n")}
     figure, (axes,) = sheet(["grid"], 1.4, left=0.5, right=0.1, head=0.68, foot=0.62, width=style.COLUMN_WIDTH)
-    looks = by_size(lines, markersize=3)
+    looks = looks_of(lines, markersize=3)
     for n, points in lines.items():
         draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
         draw_points(axes, [p for p in points if p[0] >= n / BLOCK],  # a thread an element, far from the others
@@ -39,11 +38,9 @@ def grid(results: rs.Results):
     axes.set_ylim(0, 1.03)
     axes.axhline(1, **PARITY_LOOK)
     axes.set_ylabel("share of the read ceiling", labelpad=2)
+    axes.axvline(USUAL * results.machine.number("gpu.sm_count"), **DOTTED_LOOK)
     names = {style.power_label(n): look for n, look in looks.items()}
-    if count := results.machine.number("gpu.sm_count"):
-        axes.axvline(USUAL * count, **DOTTED_LOOK)
-        names[f"{USUAL} blocks an SM"] = DOTTED_LOOK
-    style.legend(figure, names, 0.06)
+    style.legend(figure, names | {f"{USUAL} blocks an SM": DOTTED_LOOK}, 0.06)
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",
                 f"{best}, {document['element_type']}, {sr.CACHE_LABELS[document['cache_state']]}. A line for each "
                 "n; open: a thread for each element")
@@ -51,52 +48,43 @@ def grid(results: rs.Results):
 
 
 INDEX = ("i32", "u64")  # nvcc unrolls a loop over the first, so that several loads are in flight, not over the other
-LATENCIES = {"load_latency_memory": "memory", "load_latency_l2": "L2"}
 HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)), zorder=1.2)
 
 
 def latency(results: rs.Results):
     """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the
-    latency of one load (S6). None where contrasts.csv has none of it."""
+    latency of one load (S6). None where contrasts.csv has none of it; Absent without the latencies of `reductio probe`."""
     document = of_document("squares")
     n, lines, looks = document["n"][0], {}, {}
     for i, variant in enumerate(("strided", "chunked")):
         for j, index in enumerate(INDEX):
-            points = [(int(threads), *(int(threads) / n * cycles for cycles in (c.value, c.low, c.high)))
-                      for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
-            if points:
-                lines[f"{variant} {index}"] = points
-                looks[f"{variant}, index {index}"] = style.line_style(i, j) | dict(markersize=3.2)
-    if not lines:
+            call = f"{variant}, index {index}"
+            looks[call] = style.line_style(i, j) | dict(markersize=3.2)
+            lines[call] = [(int(threads), *(int(threads) / n * cycles for cycles in c.interval))
+                           for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
+    if not any(lines.values()):
         return None
-    means = results.table("means")
-    means = {} if means is None else means.set_index("name")["value"]
-    known = {q: float(means[name]) for q in LATENCIES if (name := f"probe.{q}.cycles") in means}
-    memory = known.get("load_latency_memory")
+    cycles = {words: results.in_means(f"probe.load_latency_{words.lower()}.cycles")["value"] for words in ("memory", "L2")}
     threads = sorted({x for points in lines.values() for x, *_ in points})
-    foot = 0.62 + LINE * (-(-len(lines) // 2) + bool(memory) + bool(known))
-    figure, (axes,) = sheet(["latency"], 1.7, left=0.5, right=0.1, head=0.6, foot=foot, width=style.COLUMN_WIDTH)
-    for (call, points), look in zip(lines.items(), looks.values()):
-        draw_points(axes, points, label=call, **look)
-    for quantity, cycles in known.items():
-        axes.axhline(cycles, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=quantity)
-    if memory:
-        axes.plot(*zip(*[(t, memory - t) for t in threads if t < memory]), gid="hidden", **HIDDEN_LOOK)
-        style.legend(figure, {"the text: a load less a cycle for each thread": HIDDEN_LOOK}, 0.2 + LINE)
+    figure, (axes,) = sheet(["latency"], 1.7, left=0.5, right=0.1, head=0.6, foot=0.62 + 4 * LINE, width=style.COLUMN_WIDTH)
+    for call, points in lines.items():
+        draw_points(axes, points, label=call, **looks[call])
+    for words, of_load in cycles.items():
+        axes.axhline(of_load, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=words)
+    axes.plot(*zip(*[(t, cycles["memory"] - t) for t in threads if t < cycles["memory"]]), gid="hidden", **HIDDEN_LOOK)
+    style.legend(figure, {"the text: a load less a cycle for each thread": HIDDEN_LOOK}, 0.2 + LINE)
     axes.set_yscale("log")
     style.size_axis(axes, threads, 1.15, label="threads of the block")
-    axes.set_xticks(threads, [str(t) for t in threads])
-    axes.tick_params(axis="x", labelsize=style.FONT_SIZE)
+    axes.set_xticks(threads, threads)
     axes.set_xticks([], minor=True)
     style.decade_axis(axes.yaxis)
     axes.set_ylabel("cycles a thread takes for an element", labelpad=2)
-    style.legend(figure, looks, 0.2 + LINE * (bool(memory) + bool(known)), ncols=2)
+    style.legend(figure, looks, 0.2 + 2 * LINE, ncols=2)
     style.title(figure, f"Latency hidden by one block, {results.machine.gpu}",
                 f"squares, {document['element_type']}, n = {style.power_label(n)}, clock(), "
                 f"{sr.CACHE_LABELS[document['cache_state']]}")
-    latencies = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())
-    style.foot(figure, (f"Horizontal: cycles of one load, from {latencies}.\n" if known else "")
-               + "Lines through marks: 95 % intervals.")
+    latencies = ", ".join(f"{words} {of_load:.0f}" for words, of_load in cycles.items())
+    style.foot(figure, f"Horizontal: cycles of one load, from {latencies}.\nLines through marks: 95 % intervals.")
     return figure
 
 
@@ -106,7 +94,6 @@ PANELS = {"loads": ("levels.granularity.global.", "over one load,\nglobal stride
           "strides": ("levels.strides.", "global stride\nover local", False),
           "relaunch": ("levels.atomic.relaunch.", "atomics over\nrelaunching, end to end", True),
           "host": ("levels.atomic.host.", "atomics over\nthe host, end to end", True)}
-FINE, COARSE = (0.98, 0.99, 1, 1.01, 1.02, 1.03), (0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 3)  # ticks of narrow axes
 
 
 def blocks_of(loads: int, n: int) -> int:
@@ -121,40 +108,34 @@ def levels(results: rs.Results):
     by_panel = {gid: gains for gid, (prefix, *_) in PANELS.items() if (gains := contrasts.like(results, prefix))}
     if not by_panel:
         return None
-    looks = by_size(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
-    count = results.machine.number("gpu.sm_count")
+    looks = looks_of(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
+    sms = results.machine.number("gpu.sm_count")
     figure, panels = sheet(list(by_panel), 1.35, left=0.44, right=0.08, head=0.8, foot=0.74, gap=0.36)
     for (gid, gains), axes in zip(by_panel.items(), panels):
         _, title, by_blocks = PANELS[gid]
-        drawn = []
-        for n in looks:
-            points = [(int(loads), c.value, c.low, c.high) for loads, c in gains if c.n == n]
-            if by_blocks:
-                points = [(blocks_of(loads, n), *gain) for loads, *gain in points]
-            elif gid == "loads" and points:
-                points = [(1, 1.0, 1.0, 1.0), *points]
+        over_itself = [(1, 1.0, 1.0, 1.0)] * (gid == "loads")
+        drawn = {n: over_itself + [(blocks_of(int(loads), n) if by_blocks else int(loads), *c.interval)
+                                   for loads, c in gains if c.n == n] for n in looks}
+        for n, points in drawn.items():
             draw_points(axes, points, label=str(n), **looks[n])
-            if gid == "loads" and count:
-                few = [(loads, gain) for loads, gain, *_ in points if blocks_of(loads, n) < count]
-                axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
-            drawn += points
+            few = [(x, gain) for x, gain, *_ in points if (x if by_blocks else blocks_of(x, n)) < sms]
+            axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
         axes.set_yscale("log")
-        style.size_axis(axes, [x for x, *_ in drawn], 1.4, label="blocks to add up" if by_blocks else "loads a thread")
+        style.size_axis(axes, [x for points in drawn.values() for x, *_ in points], 1.4,
+                        label="blocks to add up" if by_blocks else "loads a thread")
         axes.margins(y=0.08)
-        style.decade_axis(axes.yaxis)
-        ends = [1.0, *(end for *_, low, high in drawn for end in (low, high))]
-        if max(ends) < 4 * min(ends):
-            ticks = FINE if max(ends) < 1.1 else COARSE
-            axes.set_yticks([t for t in ticks if min(ends) < 1.01 * t and t < 1.01 * max(ends)])
         axes.axhline(1, **PARITY_LOOK)
+        style.decade_axis(axes.yaxis)
+        low, high = axes.get_ylim()
+        if high < 4 * low:
+            axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.set_title(title, loc="left", pad=3)
     panels[0].set_ylabel("speedup", labelpad=2)
     style.legend(figure, in_words(looks), 0.21)
     document = of_document("levels")
     style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",
                 f"{document['element_type']}, device time but where the title says, {sr.CACHE_LABELS[document['cache_state']]}")
-    style.foot(figure, ("Hollow: fewer blocks than multiprocessors. " if count else "")
-               + "Lines through marks: 95 % intervals, paired by context.")
+    style.foot(figure, "Hollow: fewer blocks than multiprocessors. Lines through marks: 95 % intervals, paired by context.")
     return figure
 
 

@@ -19,14 +19,12 @@ def draw(results: rs.Results, element_type: str = "f32"):
     and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
     stand by themselves, since neighbours among them need not be alike. None where tuned.csv has nothing of tuned
     beside CUB."""
-    rows = results.experiment("tuned")
-    rows = rows[rows["speedup"].notna() & ~rows["n"].isin(sr.ODD)
-                & ((rows["variant"] == "cub/sum") | ((rows["variant"] == "tuned/sum")
-                                                     & rows["settings"].str.startswith("reading=auto")))].sort_values("n")
+    rows = results.rows("tuned", variant=["cub/sum", "tuned/sum"]).dropna(subset=["speedup"]).sort_values("n")
+    rows = rows[~rows["n"].isin(sr.ODD) & ((rows["variant"] == "cub/sum") | rows["settings"].str.startswith("reading=auto"))]
     all_of_ours, rows = rows[rows["variant"] == "tuned/sum"], rows[rows["element_type"] == element_type]
-    if not (rows["variant"] == "tuned/sum").any():
-        return None
     by_call = dict(iter(rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])))
+    if not any(variant == "tuned/sum" for variant, *_ in by_call):
+        return None
     figure, (speed, share) = sheet(["speedup", "share"], 1.5, left=LEFT, right=RIGHT, head=0.76, foot=0.7, gap=GAP)
     ways, shares = {}, {}
     for k, (label, (words, *way)) in enumerate(WAYS.items()):
@@ -37,24 +35,20 @@ def draw(results: rs.Results, element_type: str = "f32"):
         shares[label] = dict(color=color, marker=marker, linewidth=0.8)
         if (variant, "device", "cold_dirty", 0) in by_call:
             draw_sizes(share, by_call[variant, "device", "cold_dirty", 0], label, shares[label], *["share_of_read_ceiling"] * 3)
-    speed.set_ylabel("speedup over CUB", labelpad=2)
-    share.set_ylabel("share of the read ceiling", labelpad=2)
-    for axes in (speed, share):
-        axes.axhline(1, **PARITY_LOOK)
-        style.size_axis(axes, rows.loc[rows["variant"] == "tuned/sum", "n"], 1.5)
     shares["not a power of two"] = between_look(dict(color=style.MARK_COLOR, marker="o"))
     middle = (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
-    for looks, left, more in ((ways, LEFT, dict(ncols=2)), (shares, middle, {})):
+    for axes, words, looks, left, columns in ((speed, "speedup over CUB", ways, LEFT, 2),
+                                              (share, "share of the read ceiling", shares, middle, 3)):
+        axes.axhline(1, **PARITY_LOOK)
+        axes.set_ylabel(words, labelpad=2)
+        style.size_axis(axes, rows.loc[rows["variant"] == "tuned/sum", "n"], 1.5)
         looks = {words: dict(markersize=3) | look for words, look in looks.items()}
-        style.legend(figure, looks, figure.get_figheight() - 0.43, left, "upper left", **more)
+        style.legend(figure, looks, figure.get_figheight() - 0.43, left, "upper left", ncols=columns)
     style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}",
                 f"{element_type}. Left: CUB's time over its own, with 95 % intervals. Right: L2 cold and dirty.")
-    style.foot(figure, f"All types: {below_parity(all_of_ours)}")
+    below, wholly = ((all_of_ours[f"speedup_ci_{end}"] < 1).sum() for end in ("low", "high"))
+    style.foot(figure, f"All types: {below} of {len(all_of_ours)} intervals reach below 1, {wholly} lie below it as a whole.")
     return figure
-
-
-def is_power(n) -> bool:
-    return int(n) & (int(n) - 1) == 0
 
 
 def between_look(look: dict) -> dict:
@@ -64,20 +58,7 @@ def between_look(look: dict) -> dict:
 
 def draw_sizes(axes, points: pd.DataFrame, label: str, look: dict, *columns: str) -> None:
     """Powers of two joined, other sizes apart: a value and the ends of its interval."""
-    powers = points["n"].map(is_power)
+    powers = points["n"] & (points["n"] - 1) == 0
     for part, name, how in ((points[powers], label, dict(look, markersize=2.4)),
                             (points[~powers], f"{label}, {DRAWN}", between_look(look))):
         draw_points(axes, part[["n", *columns]].astype(float).values.tolist(), elinewidth=0.5, label=name, **how)
-
-
-def below_parity(drawn: pd.DataFrame) -> str:
-    """How many of tuned's intervals reach below 1, and the one that does farthest."""
-    below = drawn[drawn["speedup_ci_low"] < 1]
-    if below.empty:
-        return f"None of {len(drawn)} intervals reaches below 1."
-    farthest = below.loc[below["speedup_ci_low"].idxmin()]
-    slower = int((drawn["speedup_ci_high"] < 1).sum())
-    return (f"{len(below)} of {len(drawn)} intervals reach{'es' if len(below) == 1 else ''} below 1, the farthest to "
-            f"{farthest['speedup_ci_low']:.4f} ({farthest['element_type']}, "
-            f"{sr.MODE_LABELS[farthest['timing_mode']]}, {sr.CACHE_LABELS[farthest['cache_state']]}, "
-            f"n = {style.power_label(farthest['n'])}); {slower or 'none'} lie{'s' if slower < 2 else ''} below it as a whole.")

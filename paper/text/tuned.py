@@ -6,11 +6,11 @@ import re
 import pandas as pd
 
 from report.results import Results
+from series import CACHE_LABELS
 from text import latex
 
 TYPES = ("i32", "f32", "f64")
-WAYS = {("device", "cold_dirty"): "L2 cold and dirty", ("device", "cold_clean"): "L2 cold and clean",
-        ("device", "warm"): "L2 warm", ("graph", "warm"): "in a graph, L2 warm"}
+WAYS = {**{("device", state): words for state, words in CACHE_LABELS.items()}, ("graph", "warm"): "in a graph, L2 warm"}
 # Of each quantity how a value is shown, what is demanded, and what was measured.
 SHOWN = {"slower": ("{:.0f}", "{} slower", "{} of {n} slower"), "undecided": ("{:.1%}", "at most {} undecided", "{} undecided"),
          "speedup": ("{:.3f}", "mean speedup at least {}", "mean {}"),
@@ -25,8 +25,8 @@ WORST_FIRST = "missed", "not measured", "met"
 
 def goals(results: Results) -> list[tuple[str, list[dict]]]:
     """Of each goal what it is of, and its rows that demand something."""
-    rows = results.table("goals")
-    asked = () if rows is None else rows[rows["demanded"].notna()].groupby("goal", sort=False)
+    rows = results.rows("goals")
+    asked = rows[rows["demanded"].notna()].groupby("goal", sort=False)
     return [("; ".join(filter(None, group["what"])), group.to_dict("records")) for _, group in asked]
 
 
@@ -71,10 +71,7 @@ def goals_body(results: Results) -> list[str]:
 
 def parts_body(results: Results) -> list[str]:
     """A line for each way of timing, with the three types' means."""
-    rows = results.table("goals")
-    if rows is None:
-        return []
-    speedups = rows[rows["demanded"].isna() & (rows["quantity"] == "speedup")].set_index(
-        ["timing_mode", "cache_state", "element_type"])["measured"]
+    rows = results.rows("goals", quantity="speedup")
+    speedups = rows[rows["demanded"].isna()].set_index(["timing_mode", "cache_state", "element_type"])["measured"]
     return [latex.row(words, *(f"{speedups[(*way, t)]:.3f}" if (*way, t) in speedups else latex.MISSING for t in TYPES))
             for way, words in WAYS.items()]

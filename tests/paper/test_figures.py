@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import pytest
-from drawn import axes_of, line, texts
-from synthetic import LIMITS, cpu_rows, gpu_rows, limits_rows, write_folder
+from drawn import axes_of, texts
+from synthetic import cpu_rows, gpu_rows, write_folder
 
 import make
 from report import style
-from figures import cpu, kernels, limits
+from figures import cpu, kernels
 
 SIZES = [2**k for k in range(18, 29, 2)]
 
@@ -24,43 +24,15 @@ def read(folder, rows, **more):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return make.read_results(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES),
-                                        cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows()))
+                                        cpu=cpu_rows(types=("f32",), sizes=SIZES)))
 
 
 @pytest.fixture(scope="module")
 def drawn(results):
-    """The figures of one folder, laid out once for all tests that only look at them."""
-    made = {"cpu": cpu.draw(results, "f32"), "limits": limits.draw(results)}
-    for figure in made.values():
-        figure.draw_without_rendering()
-    return made
-
-
-# ----------------------------------------------------------------------------------------------- limits
-
-
-def test_limits_show_every_state_that_has_a_read_ceiling(drawn):
-    limits_figure = drawn["limits"]
-    for gid in ("rate", "time", "share"):
-        shown = {l.get_label() for l in axes_of(limits_figure, f"limits:{gid}").get_lines()}
-        shown |= {c.get_label() for c in axes_of(limits_figure, f"limits:{gid}").containers}
-        for mode in ("device", "graph"):
-            for state in ("cold_clean", "cold_dirty", "warm"):
-                assert (f"{mode} {state}" in shown) == ((mode, state) in LIMITS), (gid, mode, state)
-    launch, bandwidth, floor = LIMITS["graph", "warm"]
-    read = launch + 2**26 / bandwidth
-    at = {gid: dict(map(tuple, line(axes_of(limits_figure, f"limits:{gid}"), "graph warm")[0])) for gid in
-          ("rate", "time", "share")}
-    assert at["rate"][2**24] == pytest.approx(2**26 / read / 1e12)
-    assert at["time"][2**24] == pytest.approx(1e6 * read)
-    assert at["share"][2**24] == pytest.approx(1 / 1.1)
-    floors, _ = line(axes_of(limits_figure, "limits:time"), "graph warm floor")
-    assert set(floors[:, 1]) == {1e6 * floor}
-    xy, intervals = line(axes_of(limits_figure, "limits:share"), "device warm")
-    assert intervals[0].get_segments()[0][0][1] == pytest.approx(1 / 1.1 / 1.01)  # the interval of CUB's time
-    said = texts(limits_figure)
-    assert "theoretical peak, 5.00 TB/s" in said and "n that fills L2, 50 MiB" in said
-    assert "Points not drawn: 21 refused." in said and "graph replay, L2 cold and clean" in said
+    """The figure of one folder, laid out once for all tests that only look at it."""
+    figure = cpu.draw(results, "f32")
+    figure.draw_without_rendering()
+    return figure
 
 
 # --------------------------------------------------------------------------------------------------- CPU
@@ -77,26 +49,24 @@ def test_cpu_lines_in_another_cache_state_say_so_and_samples_of_a_busy_machine(d
     assert texts(figure).count("Synthetic CPU: sum of f32, end to end, warm cache") == 1
     busy = sum(r["variant"] == "host/plain" for r in rows)
     assert f"The machine was busy: at {busy} of {len(rows)} points" in texts(figure)
-    assert "busy" not in texts(drawn["cpu"])
+    assert "busy" not in texts(drawn)
     ticks = [t.get_text() for t in axes_of(figure, "cpu:levels").get_xticklabels()]
     assert ticks == ["plain", "recursive\n(cold cache)", "unroll2", "unroll4", "unroll8"]
 
 
 def test_cpu_figure_shows_loops_by_level_and_each_librarys_fastest(drawn):
-    axes = axes_of(drawn["cpu"], "cpu:levels")
+    axes = axes_of(drawn, "cpu:levels")
     assert [t.get_text() for t in axes.get_xticklabels()] == ["plain", "recursive", "unroll2", "unroll4", "unroll8"]
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["-O0", "-O2", "-O3", "-O3 -ffast-math"]
     assert len(axes.patches) == 20
-    labels = {t.get_text() for t in axes_of(drawn["cpu"], "cpu:lines").texts}
+    labels = {t.get_text() for t in axes_of(drawn, "cpu:lines").texts}
     assert {l.partition(" ")[0].partition("/")[0] for l in labels} == {"eigen", "host", "openmp", "std", "thrust"}
     # The fastest level, by the synthetic times, though only -O2 has the largest sizes.
     assert {l.partition(" ")[2] for l in labels if l.startswith("host/")} == {"-O3 -ffast-math"}
 
 
-def test_without_a_read_ceiling_or_rows_of_the_type_there_is_no_figure(results, tmp_path):
-    without = dict(read_time_s="", launch_floor_s="", share_of_read_ceiling="")
-    r = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES[:1]), limits=[r | without for r in limits_rows(SIZES)])
-    assert limits.draw(r) is cpu.draw(results, "f64") is None
+def test_without_rows_of_the_type_there_is_no_figure(results):
+    assert cpu.draw(results, "f64") is None
 
 
 # ------------------------------------------------------------------------------------------ pictures of kernels
@@ -139,8 +109,10 @@ def test_without_a_converter_no_picture_is_made(tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------------- looks
 
 
-def test_legends_cover_no_data_and_not_each_other(drawn):
-    for name, figure in drawn.items():
+def test_legends_cover_no_data_and_not_each_other(committed):
+    with_legend = {name: figure for name, figure in committed[1].items() if name != "speedup"}  # which names its lines
+    for name, figure in with_legend.items():
+        figure.draw_without_rendering()
         boxes = [l.get_window_extent() for l in [*figure.legends, *(a.get_legend() for a in figure.axes)] if l]
         others = [a.get_window_extent() for a in figure.axes]
         assert boxes and not any(box.overlaps(o) for k, box in enumerate(boxes) for o in [*others, *boxes[k + 1:]]), name

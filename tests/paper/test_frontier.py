@@ -4,7 +4,7 @@ import math
 
 import pytest
 import synthetic
-from drawn import axes_of, line, texts
+from drawn import axes_of, line, text_objects, texts
 from synthetic import timed
 
 from report import results as rs
@@ -32,7 +32,7 @@ ROWS = [row("compensated/plain", 1.1, 50), row("cub/sum", 1.0, 80), row("compens
 
 
 def errors(figure) -> set[str]:
-    return {t.get_text() for t in figure.texts}
+    return {t.get_text() for t in text_objects(figure)}
 
 
 def slower(figure, call: str, dataset: str = "random", kind: str = "f32") -> list[float]:
@@ -45,7 +45,7 @@ def test_it_shows_the_time_over_reading_and_the_error_in_units_of_the_exact_sum(
     for call, times in (("compensated/plain", 1.1), ("cub/sum", 1.0), ("tuned/sum wide_sum", 1.05), ("cub@ gpu_to_gpu", 1.6)):
         assert slower(figure, call) == [pytest.approx(times)]
     assert {"50", "80", "0.3", "2.0", "0.8", "0.0"} <= errors(figure)
-    bold = {t.get_text() for t in figure.texts if t.get_fontweight() == "bold"}
+    bold = {t.get_text() for t in text_objects(figure) if t.get_fontweight() == "bold"}
     assert {"0.3", "0.0"} <= bold and "0.8" not in bold, "rounded once"
     names = [t.get_text() for t in figure.axes[0].get_yticklabels()]
     assert "levels/naive" not in names  # that is in a table

@@ -15,14 +15,13 @@ def quick(monkeypatch):
         """A figure."""
         return object()
 
-    for name in ("cpu", "limits", "speedup"):
+    for name in ("cpu", "speedup"):
         monkeypatch.setitem(make.FIGURES, name, (draw, make.FIGURES[name][1]))
     monkeypatch.setattr(style, "save", lambda *_: [])
 
 
 # The file that is lacking, and what is said of it.
 GAPS = {"cpu.csv": "cpu: not drawn, {} has no cpu.csv",
-        "limits.csv": "limits: not drawn, {} has no limits.csv",
         **{file: f'{{}} has no {file}: what needs it says "not measured" (run ' for file in (
             "timing.csv", "models.csv", "nvbench-agreement.csv", "repeat.csv.gz", "verdicts.csv")}}
 

@@ -37,7 +37,7 @@ def test_speedups_are_those_of_the_rows(tmp_path):
     rows = [r | dict(speedup=2 * r["speedup"], speedup_enough="no" if r["n"] == 2**20 else "yes")
             if r["variant"].startswith("levels/") and r["speedup"] else r for r in gpu_rows(types=("f32",), sizes=SIZES)]
     drawn = figure.draw(rs.Results(write_folder(tmp_path / "m", rows)), "f32")
-    line, = (line for line in axes_of(drawn, "speedup").get_lines() if line.get_label().startswith("levels/"))
+    line, = (line for line in axes_of(drawn, "speedup:device").get_lines() if line.get_label().startswith("levels/"))
     exact = [2 * (5e-6 + 4 * n / 4e12) / (5e-6 + 4 * n / 3.6e12) for n in SIZES]
     assert list(line.get_ydata()) == pytest.approx(exact) and "of slow calls their range" in drawn.texts[-1].get_text()
 
@@ -54,7 +54,7 @@ def drawn(folder):
 
 def test_every_line_is_a_speedup_and_is_named_beside_it(drawn, folder):
     for series, base in lines(folder).values():
-        axes = axes_of(drawn, "speedup" if series.mode == "device" else "speedup:end_to_end")
+        axes = axes_of(drawn, f"speedup:{series.mode}")
         shown = {line.get_label(): dict(map(tuple, line.get_xydata())) for line in axes.get_lines()}
         exact = base.at(2**24)["time"] / series.at(2**24)["time"]
         assert shown[series.name][2**24] == pytest.approx(exact)
@@ -63,17 +63,17 @@ def test_every_line_is_a_speedup_and_is_named_beside_it(drawn, folder):
 
 def test_the_bands_are_the_intervals(drawn, folder):
     wanted = lines(folder)["levels"][0].ok
-    bands = [c.get_paths()[0].vertices for c in axes_of(drawn, "speedup").collections]
+    bands = [c.get_paths()[0].vertices for c in axes_of(drawn, "speedup:device").collections]
     ends = {tuple(v) for end in ("low", "high") for v in zip(wanted["n"], wanted[f"speedup_{end}"])}
     assert any(ends <= {tuple(v) for v in band} for band in bands)
 
 
 def test_the_times_that_the_speedups_are_over_stand_below(drawn):
-    for gid, launch in (("base", 5e-6), ("base:end_to_end", 13e-6)):
+    for gid, launch in (("base:device", 5e-6), ("base:end_to_end", 13e-6)):
         shown = {line.get_label(): dict(map(tuple, line.get_xydata())) for line in axes_of(drawn, gid).get_lines()}
         assert shown["cub/sum"][2**24] == pytest.approx(1e6 * (launch + 2**26 / 4e12))
     assert "read ceiling" not in shown  # of calls end to end there is none
-    shown = {line.get_label(): dict(map(tuple, line.get_xydata())) for line in axes_of(drawn, "base").get_lines()}
+    shown = {line.get_label(): dict(map(tuple, line.get_xydata())) for line in axes_of(drawn, "base:device").get_lines()}
     assert shown["an empty call"][2**24] == pytest.approx(2)
     assert shown["read ceiling"][2**24] == pytest.approx(1e6 * (4e-6 + 2**26 / 4.5e12))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from drawn import axes_of, legible_and_inside, line, texts
+from drawn import axes_of, legible_and_inside, line, text_objects, texts
 from synthetic import WIDTH, timed, write_contrasts
 
 from report import results as rs
@@ -75,13 +75,13 @@ def test_a_ladder_has_each_step_over_the_first_kernel_and_where_the_texts_gains_
     # The text's own gains, one on the other; it tells none of the last two steps.
     gains = [1.76, 1.2, 1.82, 1.45, 1.45, 1.29]
     assert points(axes, "then", along_x=True) == {k + 1: pytest.approx(math.prod(gains[:k + 1])) for k in range(len(gains))}
-    assert {"1000", "500", "400", "1.25", "1.76", "0.400"} <= {t.get_text() for t in figure.texts}
+    assert {"1000", "500", "400", "1.25", "1.76", "0.400"} <= {t.get_text() for t in text_objects(figure)}
     assert "CUB" not in texts(figure), "its times are of another run"
 
 
 def test_a_ladder_may_lack_a_kernel_but_not_the_first(tmp_path):
     figure = ladders.draw(folder_of(tmp_path / "m", values=unroll(without=["U1b"])))
-    assert [t.get_text() for t in figure.texts].count("not measured") == 1
+    assert [t.get_text() for t in text_objects(figure)].count("not measured") == 1
     assert set(points(axes_of(figure, "ladder:unroll"), "now", along_x=True)) == set(range(9)) - {4}
     assert ladders.draw(folder_of(tmp_path / "none", values={k: v for k, v in unroll().items() if k != "ladder.unroll"})) is None
 
@@ -117,15 +117,16 @@ def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
 
 def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(tmp_path):
     rows = ablation.rows_of()
-    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES.values()}
+    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES}
     values |= {("ablation.both.one-load.fan-in", 2**28): 0.33, ("ablation.both.one-load.atomic", 2**28): 1.0}
     figure = ablation.draw(folder_of(tmp_path / "m", values=values))
-    assert [a.get_gid() for a in figure.axes] == ["effects"] + [f"interactions:{size}" for size in ablation.SIZES]
+    assert [a.get_gid() for a in figure.axes] == ["effects", "interactions"]
     names = [t.get_text() for t in axes_of(figure, "effects").get_yticklabels()]
     assert names == [f"{choice} (1)" for _, choice in rows]
-    xy, _ = line(axes_of(figure, "effects"), "middle")
+    xy, _ = line(axes_of(figure, "effects"), str(2**20))
     assert {round(y): pytest.approx(x) for x, y in xy} == {k: 1 + k / 10 for k in range(len(rows))}
-    cells = {t.get_text(): t.get_fontweight() for t in axes_of(figure, "interactions:large").texts}
+    table, = axes_of(figure, "interactions").tables
+    cells = {c.get_text().get_text(): c.get_text().get_fontweight() for c in table.get_celld().values()}
     assert cells["0.33"] == "bold" and cells["1.00"] == "normal" and "–" in cells
 
 
@@ -169,18 +170,19 @@ def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
     values = {f"latency.strided.{index}.{threads}": cycles * 2**20 / threads
               for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)}
     folder = folder_of(tmp_path / "m", values=values)
-    assert "Horizontal" not in texts(studies.latency(folder)) and "the text" not in texts(studies.latency(rs.Results(folder.folder)))
-    synthetic.write_means(folder.folder, {(f"probe.load_latency_memory.{unit}", unit): value
-                                          for value, unit in ((700, "cycles"), (350, "ns"))})
+    with pytest.raises(rs.Absent, match="no means.csv"):
+        studies.latency(folder)
+    synthetic.write_means(folder.folder, {(f"probe.load_latency_{of}.{unit}", unit): value for of, value, unit in (
+        ("memory", 700, "cycles"), ("memory", 350, "ns"), ("l2", 300, "cycles"))})
     figure = studies.latency(rs.Results(folder.folder))
     axes = axes_of(figure, "latency")
-    assert points(axes, "strided i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
-    assert points(axes, "strided u64")[256] == pytest.approx(200)
-    assert interval(axes, "strided i32", 0) == pytest.approx((100 * (1 - WIDTH), 100 * (1 + WIDTH)))
+    assert points(axes, "strided, index i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
+    assert points(axes, "strided, index u64")[256] == pytest.approx(200)
+    assert interval(axes, "strided, index i32", 0) == pytest.approx((100 * (1 - WIDTH), 100 * (1 + WIDTH)))
     by_gid = {l.get_gid(): l for l in axes.get_lines() if l.get_gid()}
-    assert set(by_gid["load_latency_memory"].get_ydata()) == {700}
+    assert set(by_gid["memory"].get_ydata()) == {700} and set(by_gid["L2"].get_ydata()) == {300}
     assert [tuple(p) for p in by_gid["hidden"].get_xydata()] == [(32, 668), (256, 444)]  # 1024 threads would hide all of it
-    assert "from memory 700." in texts(figure)
+    assert "from memory 700, L2 300." in texts(figure)
 
 
 # ---------------------------------------------------------------------------------------------- accuracy
@@ -205,26 +207,6 @@ def test_accuracy_is_the_largest_error_of_each_source_relative_to_the_magnitudes
     assert "CUB, Thrust" in said and "squares" not in said
     rows[-3]["abs_error"] *= 2  # a sum of Thrust's
     assert "CUB, Thrust" not in texts(studies.accuracy(folder_of(tmp_path / "apart", rows)))
-
-
-def test_upgrades_show_what_changed_and_the_range_of_the_rest(tmp_path):
-    def pair(base, to, element_type, speedup, verdict, **more):
-        return dict(pair="adjacent", base=f"cub@{base}/sum", variant=f"cub@{to}/sum", element_type=element_type, n=2**12,
-                    timing_mode="graph", cache_state="warm", speedup=speedup, verdict=verdict, schema_version=3, base_time_s=1,
-                    time_s=1 / speedup, ci_low=speedup, ci_high=speedup, same_code="", reason="") | more
-
-    rows = [pair("1.15.1", "2.0.1", "i8", 1.5, "FASTER"), pair("1.15.1", "2.0.1", "f32", 0.99, "SAME"),
-            pair("1.15.1", "2.0.1", "f64", 1.01, "UNDECIDED"), pair("2.0.1", "2.10.0", "f32", 0.9, "SLOWER"),
-            pair("2.0.1", "2.9.0", "f32", 7, "FASTER", timing_mode="device"), pair("1.15.1", "2.10.0", "i8", 7, "FASTER", pair="newest")]
-    synthetic.write_folder(tmp_path / "m")
-    synthetic.write_csv(tmp_path / "m" / "releases.csv", rows)
-    figure = gains.releases(rs.Results(tmp_path / "m"))
-    axes = axes_of(figure, "upgrades")
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["1.15.1 to 2.0.1", "2.0.1 to 2.10.0"]
-    assert {t: [round(x, 2) for x in line(axes, t)[0][:, 0]] for t in ("i8", "f32")} == {"i8": [1.5], "f32": [0.9]}
-    assert [list(l.get_xdata()) for l in axes.get_lines() if l.get_gid() == "unchanged"] == [[0.99, 1.01]]
-    synthetic.write_csv(tmp_path / "m" / "releases.csv", rows[4:])
-    assert gains.releases(rs.Results(tmp_path / "m")) is None
 
 
 # --------------------------------------------------------------------------------------------- all of them
@@ -265,5 +247,5 @@ def test_peers_are_drawn_by_the_kernels_alone_and_by_the_call(tmp_path):
         assert {round(y): pytest.approx(x) for y, x in points(left, str(2**k), along_x=True).items()} == {0: 2, 1: 1 / 2}
     assert {round(y): x for y, x in points(right, str(2**10), along_x=True).items()} == pytest.approx({0: 2 / 3, 1: 1 / 6, 2: 1 / 8})
     assert [t.get_text() for t in left.texts] == ["cannot be captured"] and not right.texts
-    assert "cupy/sum-plain, 5 ms at" in texts(figure)
+    assert "Not drawn, less than 1/40 as fast: cupy/sum-plain." in texts(figure)
     assert gains.peers(folder_of(tmp_path / "none", [row_of("cub/sum", "replay", 10, 1)])) is None

@@ -218,7 +218,7 @@ def test_a_line_says_which_card_and_commit_a_pages_times_are_of(tmp_path):
 
 def test_a_picture_of_other_results_or_none_is_noticed(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(summary, "TABLES", ())
-    monkeypatch.setattr(summary, "PICTURES", {"p.png": (summary.speedup.draw, ("comparison.csv",))})
+    monkeypatch.setattr(summary, "PICTURES", {"p.png": "speedup"})
     results = shutil.copytree(folder, tmp_path / "results")
     arguments = ["--root", str(tmp_path), "--results", str(results)]
     assert [summary.main(a) for a in ([*arguments, "--check"], arguments, [*arguments, "--check"])] == [1, 0, 0]
