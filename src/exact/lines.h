@@ -340,8 +340,8 @@ template <class In>
 constexpr std::size_t tiles_of_row(std::size_t columns) {
   return device::ceil_div(columns / tuned::Vector<In>::lanes, std::size_t{tuned::line_tile});
 }
-/// Whether each row is a warp's: while no resident block takes a second row, a warp takes up to 4 KiB as fast. With each
-/// further row of a block it may be 8 KiB more.
+/// Whether each row is a warp's: while no resident block takes a second row, a warp takes up to 4 KiB as fast. With
+/// each further row of a block it may be 8 KiB more.
 template <class In>
 constexpr bool have_rows_warps(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
   constexpr std::size_t most = tuned::warp_line_bytes, as_fast = most / 4;
