@@ -88,6 +88,6 @@ def draw_levels(axes, loops: list[sr.Series], usual: str) -> None:
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
     axes.set_ylabel("throughput (GB/s)")
-    axes.set_title(f"host loops by compiler level, n = {style.power_label(n)}", loc="left", pad=14)
+    axes.set_title(f"host loops by compiler level, n = {style.power_label(n)}", loc="left", pad=15)
     axes.legend(style.handles(looks), levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(0, 1),
                 borderaxespad=0.3, handlelength=1)
