@@ -35,7 +35,7 @@ DEFAULT_OUT = ROOT / "paper" / "generated"
 FIGURES = {"index": (gains.index, "contrasts.csv"), "ladders": (ladders.draw, "contrasts.csv"),
            "levels": (studies.levels, "contrasts.csv"), "grid": (studies.grid, "multiblock.csv"),
            "latency": (studies.latency, "contrasts.csv means.csv"), "ablation": (ablation.draw, "contrasts.csv"),
-           "accuracy": (studies.accuracy, "accuracy.csv"), "frontier": (frontier.draw, "frontier.csv frontier-python.csv"),
+           "frontier": (frontier.draw, "frontier.csv frontier-python.csv"),
            "exact": (frontier.exact, "frontier.csv"), "peers": (gains.peers, "peers.csv"),
            "tuned": (tuned.draw, "tuned.csv machine.json"), "cpu": (cpu.draw, "cpu.csv"),
            "shapes": (shapes.draw, "shapes.csv shapes-python.csv machine.json"),

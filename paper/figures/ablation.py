@@ -2,13 +2,12 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows, write_table
+from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
 LEVELS = {"thread": "thread", "block": "block", "between": "between blocks"}
 SIZES = (2**12, 2**20, 2**28)
-# Inches: a row; the table of interactions; the effects' names; what is above and below.
-ROW, CELLS, NAMES, HEAD, BASE = 0.2, 3.02, 1.72, 0.62, 0.86
+LOOKS = looks_of(SIZES, linestyle="", markersize=3.4)
 
 
 def rows_of() -> list[tuple[str, str]]:
@@ -25,34 +24,29 @@ def draw(results: rs.Results):
                if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known}
     if not effects:
         return None
-    tall, right = ROW * len(rows), style.TEXT_WIDTH - CELLS
-    figure = style.sheet(HEAD + tall + BASE)
-    draw_effects(figure, effects, rows, right - NAMES - 0.3, tall)
-    draw_interactions(style.place(figure, right, BASE, CELLS, tall, "interactions"), results)
+    figure, (left, right) = style.sheet(1.5 + 0.2 * len(rows), ["effects", "interactions"], width_ratios=(2, 3))
+    draw_effects(left, effects, rows)
+    draw_interactions(right, results)
     style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
                 f"sum of f32, device time, {sr.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
-    figure.text(right / style.TEXT_WIDTH, 1 - 0.55 / figure.get_figheight(),
-                "gain of both choices / product of their gains", va="center")
+    style.legend(figure, in_words(LOOKS) | {"no gain": dict(color="black", linewidth=0.7)})
     style.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets; host: end to end. "
                          "Right: 1 if two choices do not affect each other; bold where the interval excludes 1.")
     return figure
 
 
-def draw_effects(figure, effects: dict[tuple[int, int], contrasts.Contrast], rows, wide: float, tall: float) -> None:
-    axes, looks = style.place(figure, NAMES, BASE, wide, tall, "effects"), looks_of(SIZES, linestyle="", markersize=3.4)
+def draw_effects(axes, effects: dict[tuple[int, int], contrasts.Contrast], rows) -> None:
     gain_axis(axes, min(0.8, *(c.low / 1.1 for c in effects.values())), max(1.25, *(c.high * 1.1 for c in effects.values())))
-    gain_rows(axes, {n: [(k, *c.interval) for (k, of), c in effects.items() if of == n] for n in SIZES}, looks,
+    gain_rows(axes, {n: [(k, *c.interval) for (k, of), c in effects.items() if of == n] for n in SIZES}, LOOKS,
               "gain over the base's choice", 0.24)
     pairs = {k: f" ({c.pairs})" for (k, _), c in sorted(effects.items(), key=lambda effect: effect[1].pairs)}  # the most last
     name_rows(axes, [choice + pairs.get(k, "") for k, (_, choice) in enumerate(rows)])
-    width, height = figure.get_size_inches()
     for level, words in LEVELS.items():
         of_level = [k for k, row in enumerate(rows) if row[0] == level]
         if of_level[0]:
             axes.axhline(of_level[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
-        middle = BASE + tall - ROW * (sum(of_level) / len(of_level) + 0.5)
-        figure.text(0.12 / width, middle / height, words, rotation=90, va="center", ha="center", fontweight="bold")
-    style.legend(figure, in_words(looks) | {"no gain": dict(color="black", linewidth=0.7)}, BASE - 0.47)
+        axes.text(-0.6, sum(of_level) / len(of_level), words, transform=axes.get_yaxis_transform(), rotation=90,
+                  ha="right", va="center", fontweight="bold")
 
 
 def draw_interactions(axes, results: rs.Results) -> None:
@@ -68,4 +62,9 @@ def draw_interactions(axes, results: rs.Results) -> None:
             bold |= {(len(words), k) for k, g in enumerate(gains, 1) if g.known and not g.low <= 1 <= g.high}
             words.append([mine, *(f"{g.value:.2f}" if g.known else "–" for g in gains)])
     axes.set_axis_off()
-    write_table(axes, words, bold, (0, 0, 1, 1), "center")
+    axes.set_title("gain of both choices / product of their gains", loc="left", pad=3)
+    table = axes.table(words, edges="open", cellLoc="center", bbox=(0, 0, 1, 1))
+    table.auto_set_font_size(False)
+    for place, cell in table.get_celld().items():
+        cell.PAD = 0
+        cell.set_text_props(fontsize=style.FONT_SIZE, fontweight="bold" if place in bold else "normal")

@@ -3,10 +3,9 @@ from report import results as rs
 from report import style
 from report.plot import busy_note
 from report.style import GIGA
-from figures.panels import LINE, draw_points
-from figures.speedup import LABEL_LEFT, label_ends
+from figures.panels import draw_points
+from figures.speedup import label_ends
 
-LEFT, GAP, HEAD, TALL = 0.5, 0.5, 0.62, 1.5
 HATCHES = ("", "////", "....", "xxxx")
 
 
@@ -46,15 +45,12 @@ def draw(results: rs.Results, element_type: str = "f32"):
         return (f"{s.variant} {level_of(s)}" if level_of(s) else s.name) + state
 
     busy = busy_note(results.cpu[results.cpu["element_type"] == element_type])
-    foot = 0.62 + (2 * LINE if busy else 0)
-    right = LABEL_LEFT + 0.04 + max(style.text_width(words(s)) for s in lines)
-    figure = style.sheet(HEAD + TALL + foot)
-    x = LEFT
-    if loops := [s for s in measured if level_of(s)]:
-        half = 0.66 * (style.TEXT_WIDTH - LEFT - GAP - right)
-        draw_levels(style.place(figure, LEFT, foot, half, TALL, "cpu:levels"), loops, usual)
-        x += half + GAP
-    axes = style.place(figure, x, foot, style.TEXT_WIDTH - right - x, TALL, "cpu:lines")
+    loops = [s for s in measured if level_of(s)]
+    gids, widths = (["cpu:levels", "cpu:lines"], (2, 1)) if loops else (["cpu:lines"], (1,))
+    figure, panels = style.sheet(2.9, gids, width_ratios=widths)
+    if loops:
+        draw_levels(panels[0], loops, usual)
+    axes = panels[-1]
     ends = []
     for k, s in enumerate(lines):
         look = style.line_style(k, 0)
@@ -65,13 +61,13 @@ def draw(results: rs.Results, element_type: str = "f32"):
     axes.set_yscale("log")
     style.decade_axis(axes.yaxis)
     style.size_axis(axes, [n for s in lines for n in s.ok["n"]])
-    label_ends(axes, ends, TALL)
+    label_ends(axes, ends, 0.1)
     axes.set_title("each library's fastest", loc="left", pad=4)
     where = machine.get("cpu.model", default=machine.name)
-    style.title(figure, f"{where}: sum of {element_type}, {sr.MODE_LABELS['end_to_end']}, {sr.CPU_CACHE_LABELS[usual]}",
-                left=LEFT)
+    style.title(figure, f"{where}: sum of {element_type}, {sr.MODE_LABELS['end_to_end']}, {sr.CPU_CACHE_LABELS[usual]}")
     refused = sum((s.points["status"] != "ok").sum() for s in every)
-    style.foot(figure, f"{busy}\nLines through bars and marks: 95 % intervals. Points without a time: {refused}.".strip(), LEFT)
+    intervals = f"Lines through bars and marks: 95 % intervals. Points without a time: {refused}."
+    style.foot(figure, f"{busy}\n{intervals}".strip())
     return figure
 
 
@@ -92,5 +88,6 @@ def draw_levels(axes, loops: list[sr.Series], usual: str) -> None:
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
     axes.set_ylabel("throughput (GB/s)")
-    axes.set_title(f"host loops by compiler level, n = {style.power_label(n)}", loc="left", pad=14)
-    axes.legend(style.handles(looks), levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(-0.05, 1.01), handlelength=1)
+    axes.set_title(f"host loops by compiler level, n = {style.power_label(n)}", loc="left", pad=15)
+    axes.legend(style.handles(looks), levels, ncols=len(levels), loc="lower left", bbox_to_anchor=(0, 1),
+                borderaxespad=0.3, handlelength=1)

@@ -3,7 +3,7 @@ import pandas as pd
 
 from report import results as rs
 from report import style
-from figures.panels import gain_axis, name_rows, sheet, table_beside
+from figures.panels import gain_axis, name_rows, write_beside
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 # By kind of data its words, in short, and how its time is marked: hollow, if beside that of random data.
@@ -27,7 +27,6 @@ CALLS = {
     "cupy/sum": ("cupy.sum", PYTHON), "jax/sum": ("jax.numpy.sum, its call", PYTHON)}
 BESIDE = {"multiblock/last-block-warp", "levels/naive", "cub@ not_guaranteed", "cub@ run_to_run",
           "torch/sum wide_sum"}  # in tables alone
-NUMBERS, ROW, GAP, HEAD, FOOT = 1.5, 0.15, 0.16, 0.78, 0.52
 
 
 def with_calls(table: pd.DataFrame) -> pd.DataFrame:
@@ -79,11 +78,9 @@ def draw(results: rs.Results):
     types = [t for t in TYPES if (points["element_type"] == t).any()]
     calls = sorted(set(points["call"]), key=lambda call: ([*CALLS, call].index(call), call))
     names, colors = zip(*(CALLS.get(call, (call, style.MARK_COLOR)) for call in calls))
-    tall, left = ROW * len(calls), 0.12 + max(map(style.text_width, names))
-    figure = style.sheet(HEAD + tall + FOOT)
-    each = (style.TEXT_WIDTH - left - GAP * (len(types) - 1)) / len(types)
-    for i, kind in enumerate(types):
-        axes = style.place(figure, left + i * (each + GAP), FOOT, each - NUMBERS, tall, f"frontier:{kind}")
+    figure, panels = style.sheet(1.3 + 0.15 * len(calls), [f"frontier:{kind}" for kind in types],
+                                 sharey=True, gridspec_kw=dict(wspace=0.1))
+    for kind, axes in zip(types, panels):
         gain_axis(axes, 0.95, points["slower"].max() * 1.15, (1, 2, 3, 5))
         here = points[points["element_type"] == kind]
         for dataset, (_, _, look) in SETS.items():
@@ -91,15 +88,15 @@ def draw(results: rs.Results):
                 y = calls.index(call)
                 axes.plot(rows["slower"], [y] * len(rows), label=f"{call} {dataset}", linestyle="", color=colors[y], **look)
         ulps = here.groupby(["call", "dataset"])["ulps"].max()
-        table_beside(axes, [short for _, short, _ in SETS.values()],
-                     [[in_units(ulps[call, of]) if (call, of) in ulps else "" for of in SETS] for call in calls], NUMBERS,
-                     {(1 + calls.index(call), [*SETS].index(of)) for (call, of), u in ulps.items() if u <= ROUNDED_ONCE})
+        write_beside(axes, 34, [short for _, short, _ in SETS.values()],
+                     [[in_units(ulps[call, of]) if (call, of) in ulps else "" for of in SETS] for call in calls],
+                     {(calls.index(call), [*SETS].index(of)) for (call, of), u in ulps.items() if u <= ROUNDED_ONCE})
         axes.set_xlabel("time, only reading = 1", labelpad=1)
         axes.set_title(kind, loc="left", pad=3)
-        name_rows(axes, [""] * len(names) if i else names)
+        name_rows(axes, names)
         axes.grid(True, axis="y")
     marked = {words: look | dict(color="black", linestyle="") for words, _, look in SETS.values() if look["marker"]}
-    style.legend(figure, marked, 0.05)
+    style.legend(figure, marked)
     gpu, n = results.machine_of("frontier.csv").gpu, style.power_label(points["n"].iloc[0])
     style.title(figure, f"What more digits cost, and whose sums are right: {n} elements on one {gpu}",
                 "Device time, L2 cold and dirty. Numbers: error in units in the last place of the exact sum; bold: at most half a unit."
@@ -132,8 +129,7 @@ def exact(results: rs.Results):
              if (rows := rs.where_is(table, element_type=kind, timing_mode=mode))["n"].nunique() > 2}
     if not parts:
         return None
-    figure, panels = sheet([f"exact:{kind}:{mode}" for kind, mode in parts], 1.35, left=0.46, right=0.06, head=0.55,
-                           foot=0.62, gap=0.16)
+    figure, panels = style.sheet(2.5, [f"exact:{kind}:{mode}" for kind, mode in parts], sharey=True)
     for ((kind, mode), part), axes in zip(parts.items(), panels):
         axes.axhline(1, color="black", linewidth=1.1, zorder=1.5)
         for call, (_, look) in REPRODUCIBLE.items():
@@ -145,10 +141,9 @@ def exact(results: rs.Results):
         axes.set_ylim(table["speedup_ci_low"].min() / 1.05, table["speedup_ci_high"].max() * 1.05)
         style.size_axis(axes, table["n"], 2, every=8)
         style.decade_axis(axes.yaxis)
-        axes.tick_params(labelleft=axes is panels[0])
         axes.set_title(f"{kind}, {WAYS[mode]}", loc="left", pad=3)
     panels[0].set_ylabel("speedup over CUB", labelpad=2)
-    style.legend(figure, dict(REPRODUCIBLE.values()), 0.04)
+    style.legend(figure, dict(REPRODUCIBLE.values()))
     style.title(figure, f"What the same bits on every GPU cost, on one {results.machine_of('frontier.csv').gpu}",
                 "Random data; L2 cold and dirty, in a graph warm. Bands are 95 % intervals, paired by context.")
     return figure

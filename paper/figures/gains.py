@@ -6,7 +6,7 @@ import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import gain_axis, gain_rows, in_words, looks_of, rows_sheet
+from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 
@@ -28,19 +28,20 @@ def index(results: rs.Results):
         return None
     every = [c for gains in by_kernel.values() for c in gains.values()]
     sizes = sorted({c.n for c in every})
-    figure, panels = rows_sheet([f"index:{n}" for n in sizes], list(by_kernel), 0.165, right=0.06, head=0.55, foot=0.85,
-                                gap=0.1, width=style.COLUMN_WIDTH)
+    figure, panels = style.sheet(1.4 + 0.165 * len(by_kernel), [f"index:{n}" for n in sizes], sharey=True,
+                                 width=style.COLUMN_WIDTH)
     looks = looks_of(INDEXES, linestyle="", markersize=3.2)
     for n, axes in zip(sizes, panels):
         marks = {index: [(row, *gains[index, n].interval) for row, gains in enumerate(by_kernel.values())
                          if (index, n) in gains] for index in INDEXES}
         gain_rows(axes, marks, looks, "speed", apart=0.22)
+        name_rows(axes, list(by_kernel))
         axes.set_xlim(min(0.9, *(c.low for c in every)) - 0.06, 1.1)
         axes.grid(True, axis="y")
         axes.set_title(f"n = {style.power_label(n)}", loc="left", pad=3)
     style.title(figure, f"Speed by a loop's index, int = 1, {results.machine.gpu}",
                 f"f32, device time or part, {sr.CACHE_LABELS['cold_dirty']}")
-    style.legend(figure, {INDEXES[index]: look for index, look in looks.items()}, 0.33)
+    style.legend(figure, {INDEXES[index]: look for index, look in looks.items()})
     few = not all(c.enough for c in every)
     style.foot(figure, "Lines: 95 % intervals, paired by context" + ("; of slow calls their range." if few else "."))
     return figure
@@ -68,7 +69,7 @@ def peers(results: rs.Results):
     names = sorted(set(drawn["variant"]), key=lambda v: (v != OURS, -first.get(v, 0), v))
     drawn = drawn.assign(row=drawn["variant"].map(names.index))
     looks = looks_of(sorted(set(drawn["n"])), linestyle="", markersize=3.2)
-    figure, panels = rows_sheet([f"peers:{mode}" for mode in PANELS], names, 0.2, right=0.1, head=0.6, foot=0.74, gap=0.14)
+    figure, panels = style.sheet(1.34 + 0.2 * len(names), [f"peers:{mode}" for mode in PANELS], sharey=True)
     for axes, (mode, words) in zip(panels, PANELS.items()):
         timed = drawn[drawn["timing_mode"] == mode]
         marks = {n: timed.loc[timed["n"] == n, ["row", "speedup", "speedup_ci_low", "speedup_ci_high"]].values.tolist()
@@ -76,15 +77,16 @@ def peers(results: rs.Results):
         low = min(0.9, np.nanmin(timed["speedup_ci_low"])) / 1.1
         gain_axis(axes, low, max(1.1, np.nanmax(timed["speedup_ci_high"])) * 1.1, (1, 2, 5) if low < 0.2 else (1, 3, 4, 5, 7))
         gain_rows(axes, marks, looks, "speed, CUB called from C++ = 1", apart=0.13)
+        name_rows(axes, names)
         for y, name in enumerate(names):
             if name not in set(timed["variant"]):
-                axes.text(0.02, (len(names) - 0.5 - y) / len(names), "cannot be captured", transform=axes.transAxes,
-                          va="center", color=style.MARK_COLOR)
+                axes.text(0.02, y, "cannot be captured", transform=axes.get_yaxis_transform(), va="center",
+                          color=style.MARK_COLOR)
             axes.axhline(y + 0.5, color="#DDDDDD", linewidth=0.4, zorder=0.5)
         axes.set_title(words, loc="left", pad=3)
     style.title(figure, f"Sums that Python users call, on one {results.machine_of('peers.csv').gpu}",
                 f"f32, {sr.CACHE_LABELS['cold_dirty']}. {OURS}, too, is called from C++.")
-    style.legend(figure, in_words(looks), 0.24)
+    style.legend(figure, in_words(looks))
     left_out = f" Not drawn, less than 1/40 as fast: {', '.join(sorted(slow))}." if slow else ""
     style.foot(figure, f"Lines: 95 % intervals, paired by context.{left_out}")
     return figure

@@ -6,7 +6,7 @@ import contrasts
 from report import results as rs
 from report import style
 from report.style import MICRO
-from figures.panels import draw_points, gain_axis, name_rows, of_document, table_beside
+from figures.panels import draw_points, gain_axis, name_rows, of_document, write_beside
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -17,8 +17,6 @@ COLUMNS = (("squares", "twopass", "multiblock"), ("unroll", "levels"))
 NOW = dict(linestyle="", marker="o", color=style.LINE_COLORS[0])
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color=style.LINE_COLORS[1])
 STEM_LOOK = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
-# Inches: a row, a panel's title, the columns of numbers; above, between and below the panels.
-ROW, TITLE, NUMBERS, HEAD, TICKS, GAP, FOOT = 0.15, 0.22, 1.15, 0.38, 0.2, 0.2, 0.5
 
 
 @dataclass
@@ -67,10 +65,8 @@ def heights(rungs: list[Rung]) -> dict[str, list[tuple]]:
             "now": [(k, *r.height.interval) for k, r in enumerate(rungs) if r.height.known]}
 
 
-def draw_ladder(figure, document: str, rungs: list[Rung], left: float, bottom: float, width: float, names_width: float,
-                ends: tuple) -> None:
-    tall, shown = ROW * len(rungs), heights(rungs)
-    axes = style.place(figure, left + names_width, bottom, width - names_width - NUMBERS, tall, f"ladder:{document}")
+def draw_ladder(axes, document: str, rungs: list[Rung], ends: tuple) -> None:
+    shown = heights(rungs)
     gain_axis(axes, *ends, (1, 3))
     for k, now, *_ in shown["now"]:
         axes.plot([ends[0], now], [k, k], **STEM_LOOK)
@@ -79,11 +75,11 @@ def draw_ladder(figure, document: str, rungs: list[Rung], left: float, bottom: f
     name_rows(axes, [label(r, rungs) for r in rungs])
     problem = of_document(document)
     mode = {"device_part": "device part"}.get(problem["timing_mode"], sr.MODE_LABELS.get(problem["timing_mode"]))
-    axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}", loc="left", pad=3,
-                   x=-names_width / (width - names_width - NUMBERS))
-    table_beside(axes, ["µs", "gain", "text"], [
+    axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}",
+                   loc="right", pad=3)
+    write_beside(axes, 28, ["µs", "gain", "text"], [
         [digits(MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "", f"{r.claimed:g}" if r.claimed else ""]
-        if r.time.known else ["", "", "not measured"] for r in rungs], NUMBERS)
+        if r.time.known else ["", "", "not measured"] for r in rungs])
 
 
 def draw(results: rs.Results):
@@ -93,21 +89,16 @@ def draw(results: rs.Results):
     columns = [kept for column in COLUMNS if (kept := [d for d in column if d in ladders])]
     if not columns:
         return None
-    needs = [sum(TITLE + ROW * len(ladders[d]) for d in column) + TICKS * (len(column) - 1) for column in columns]
-    figure = style.sheet(HEAD + max(needs) + FOOT)
-    width = (style.TEXT_WIDTH - GAP - 0.12) / 2
     values = [v for rungs in ladders.values() for points in heights(rungs).values() for _, *speeds in points for v in speeds]
     ends = min(values) / 1.3, 1.25 * max(values)
-    for c, (column, needed) in enumerate(zip(columns, needs)):
-        names_width = 0.1 + max(style.text_width(label(r, ladders[d])) for d in column for r in ladders[d])
-        top = figure.get_figheight() - HEAD
-        for document in column:
-            bottom = top - TITLE - ROW * len(ladders[document])
-            draw_ladder(figure, document, ladders[document], 0.06 + c * (width + GAP), bottom, width, names_width, ends)
-            # Panels of the shorter column are spread over the height of the longer.
-            top = bottom - TICKS - (max(needs) - needed) / max(1, len(column) - 1)
-        figure.axes[-1].set_xlabel("speed, first kernel = 1", labelpad=1)
+    figure, _ = style.sheet(3.7)
+    for part, column in zip(figure.subfigs[0].subfigures(1, len(columns), squeeze=False)[0], columns):
+        panels = part.subplots(len(column), squeeze=False, height_ratios=[len(ladders[d]) for d in column])[:, 0]
+        for document, axes in zip(column, panels):
+            axes.set_gid(f"ladder:{document}")
+            draw_ladder(axes, document, ladders[document], ends)
+        panels[-1].set_xlabel("speed, first kernel = 1", labelpad=1)
     style.title(figure, f"Do the documents' gains still come? On one {results.machine.gpu}",
                 "gain: speedup over the kernel that the step starts from; text: the document's own.")
-    style.legend(figure, {"measured": NOW, "where the text's gains lead": THEN}, 0.05)
+    style.legend(figure, {"measured": NOW, "where the text's gains lead": THEN})
     return figure

@@ -10,7 +10,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 import claims
 from report import style
 
-LINE = 0.135  # inches: the height of one line of text or legend
 
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
 DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
@@ -19,21 +18,6 @@ DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)
 def of_document(document: str) -> dict:
     """Operation, type, timing mode and so on in which the document's claims are judged."""
     return {"device": "cuda", **claims.listed()["documents"][document]}
-
-
-def sheet(gids: list[str], tall: float, left: float, right: float, head: float, foot: float, gap: float = 0,
-          width: float = style.TEXT_WIDTH) -> tuple:
-    """A figure and its panels, which stand side by side, in inches."""
-    figure = style.sheet(head + tall + foot, width)
-    return figure, style.row(figure, gids, foot, tall, left, right, gap)
-
-
-def rows_sheet(gids: list[str], names: list[str], row: float, **margins) -> tuple:
-    """The same with a row for each name, so many inches high, named on the left."""
-    figure, panels = sheet(gids, row * len(names), left=0.1 + max(map(style.text_width, names)), **margins)
-    for axes in panels:
-        name_rows(axes, names if axes is panels[0] else [""] * len(names))
-    return figure, panels
 
 
 def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
@@ -75,19 +59,14 @@ def name_rows(axes, names: list[str]) -> None:
     axes.grid(False, axis="y")
 
 
-def write_table(axes, words: list[list[str]], bold: set[tuple[int, int]], bbox: tuple, align: str = "right") -> None:
-    """Words in lines and columns, those at these places bold, in a box of the axes' width and height."""
-    table = axes.table(words, edges="open", cellLoc=align, bbox=bbox)
-    table.auto_set_font_size(False)
-    for place, cell in table.get_celld().items():
-        cell.PAD = 0
-        cell.set_text_props(fontsize=style.FONT_SIZE, fontweight="bold" if place in bold else "normal")
-
-
-def table_beside(axes, head: tuple, lines: list[list[str]], inches: float, bold: set[tuple[int, int]] = frozenset()) -> None:
-    """The same right of the axes, a line for each of their rows, and a head above."""
-    wide = axes.get_position().width * axes.figure.get_figwidth()
-    write_table(axes, [head, *lines], bold, (1, 0, inches / wide, 1 + 1 / len(lines)))
+def write_beside(axes, wide: float, head: list[str], lines: list[list[str]], bold: set = frozenset()) -> None:
+    """Columns of words right of the axes, so many points wide: a line for each row, and a head above. At these places,
+    (row, column), they are bold."""
+    for row, words in enumerate([head, *lines], -1):
+        for column, word in enumerate(words):
+            axes.annotate(word, (1, row), (wide * (column + 1), 0), xycoords=axes.get_yaxis_transform(),
+                          textcoords="offset points", ha="right", va="center",
+                          fontweight="bold" if (row, column) in bold else "normal")
 
 
 def looks_of(what, **look) -> dict:

@@ -19,7 +19,6 @@ SHARES = {"below 1 %": (0, "#1A0B3B"), "1 to 3": (0.01, "#3B1C6B"), "3 to 10": (
           "70 to 80": (0.7, "#FA8D62"), "80 to 90": (0.8, "#FDBB84"), "above 90 %": (0.9, "#FCF3C6")}
 NO_TIME = "#D8D8D8"
 PER_LINE = 6
-CELL, NAME, SECTION, TICKS, KINDS, HEAD, FOOT = 0.12, 0.3, 0.15, 0.24, 0.84, 0.56, 0.52
 
 
 def place(variant: str) -> tuple:
@@ -84,27 +83,21 @@ def draw(results: rs.Results):
         best = fastest_at(part[part["status"] == "ok"])
         names = [name for name in sorted(set(part["variant"]), key=place) if not name.startswith(LEARNERS)]
         lines += [(what, part, best, names[k:k + PER_LINE]) for k in range(0, len(names), PER_LINE)]
-    tall = CELL * len(sizes)
-    below = {"rows": TICKS, "columns": TICKS, "segments": KINDS}
-    figure = style.sheet(HEAD + FOOT + sum(SECTION + NAME + tall + below[what] for what, *_ in lines))
-    top = figure.get_figheight() - HEAD
+    gids = [[f"shapes:{name}:{what}" for name in names] + ["."] * (PER_LINE - len(names))
+            for what, _, _, names in lines]
+    figure, panels = style.sheet(2 + len(lines) * (0.5 + 0.12 * len(sizes)), *gids, sharey=True)
     for what, part, best, names in lines:
         lengths = sorted(set(part["line"]))
-        bottom = top - SECTION - NAME - tall
-        figure.text(0.36 / style.TEXT_WIDTH, (top - 0.02) / figure.get_figheight(), what.capitalize(), va="top", fontweight="bold")
-        row = style.row(figure, [f"shapes:{name}:{what}" for name in names] + [""] * (PER_LINE - len(names)), bottom, tall,
-                        left=0.36, right=0.06, gap=0.14)
-        for axes in row[len(names):]:
-            axes.remove()
+        row, panels = panels[:len(names)], panels[len(names):]
+        row[0].set_ylabel(what.capitalize(), fontweight="bold")
         for axes, name in zip(row, names):
             draw_cells(axes, *(cells(of[of["variant"] == name], lengths, sizes) for of in (part, best)))
             axes.set_title(name.replace("/", "/\n"), loc="left", pad=2)
             step, rotation = (1, 90) if what == "segments" else (3, 0)
             axes.set_xticks(range(0, len(lengths), step), map(length_label, lengths[::step]), rotation=rotation)
-            axes.set_yticks(range(0, len(sizes), 2), [f"$2^{{{size}}}$" if axes is row[0] else "" for size in sizes[::2]])
-        top = bottom - below[what]
+            axes.set_yticks(range(0, len(sizes), 2), [f"$2^{{{size}}}$" for size in sizes[::2]])
     patches = {words: dict(facecolor=color, edgecolor="#888888", linewidth=0.3) for words, (_, color) in SHARES.items()}
-    style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, 0.2, handlelength=1.2, ncols=5)
+    style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, handlelength=1.2, ncols=5)
     style.title(figure, f"Which sum of rows, columns or segments is fast, on one {results.machine_of('shapes.csv').gpu}",
                 f"f32, {sr.CACHE_LABELS['cold_dirty']}. Up: all elements; across: elements of each row or column, kinds of "
                 "segments. Colour: share of the speed of only reading and writing as much.")

@@ -11,10 +11,6 @@ MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub
 # Ways of timing a whole reduction: each is over CUB timed alike.
 WHOLE = {"device": "Device time, over CUB's device time", "end_to_end": "End to end, over CUB end to end"}
 TILE = 2**14  # bytes: CUB sums up to this much by one block in one launch, and more by two kernels
-LABEL_GAP = 0.145  # inches between two labels' middles
-LABEL_LEFT = 0.24  # inches between an axis' end and its labels
-# Inches: the panels of speedups and of times, and what is left, above, between and below them.
-UPPER, LOWER, LEFT, HEAD, GAP, FOOT = 1.7, 0.6, 0.57, 0.6, 0.12, 0.55
 
 
 def spread(wanted: list[float], gap: float, low: float, high: float) -> list[float]:
@@ -31,18 +27,14 @@ def spread(wanted: list[float], gap: float, low: float, high: float) -> list[flo
     return [at[order.index(i)] for i in range(len(at))]
 
 
-def label_ends(axes, ends: list[tuple[float, float, str, str]], inches: float) -> None:
-    """Each line's name right of its last point (x, y, text, colour), joined to it by a thin line."""
-    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
-    scale = np.log if axes.get_yscale() == "log" else (lambda y: y)
-    fraction = [float((scale(y) - scale(y0)) / (scale(y1) - scale(y0))) for _, y, _, _ in ends]
-    placed = spread(fraction, LABEL_GAP / inches, 0.0, 1.0)
-    width = axes.get_position().width * axes.figure.get_size_inches()[0]
-    for (x, y, text, color), from_, to in zip(ends, fraction, placed):
-        at = (np.log(x) - np.log(x0)) / (np.log(x1) - np.log(x0))
-        axes.plot([at, 1 + 0.06 / width, 1 + 0.2 / width], [from_, from_, to], transform=axes.transAxes, color=color,
-                  linewidth=0.5, clip_on=False, zorder=1)
-        axes.text(1 + LABEL_LEFT / width, to, text, transform=axes.transAxes, va="center", color=color)
+def label_ends(axes, ends: list[tuple[float, float, str, str]], gap: float) -> None:
+    """Each line's name right of its last point (x, y, text, colour), joined to it by a thin line: apart by at least so
+    much of the axes' height."""
+    points = axes.transAxes.inverted().transform(axes.transData.transform([end[:2] for end in ends]))
+    for (*_, text, color), (x, y), to in zip(ends, points, spread(points[:, 1], gap, 0, 1)):
+        axes.plot([x, 1.035, 1.12], [y, y, to], transform=axes.transAxes, color=color, linewidth=0.5, clip_on=False,
+                  zorder=1)
+        axes.text(1.14, to, text, transform=axes.transAxes, va="center", color=color)
 
 
 def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tuple[str, sr.Series, sr.Series]]:
@@ -101,11 +93,9 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     by_mode = {mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])}
     if not by_mode:
         return None
-    names = [*(sr.short_name(s.variant) for _, s, _ in lines), "read ceiling", "an empty call"]
-    right = LABEL_LEFT + 0.04 + max(map(style.text_width, names))
-    figure = style.sheet(HEAD + UPPER + GAP + LOWER + FOOT)
-    uppers = style.row(figure, [f"speedup:{mode}" for mode in by_mode], FOOT + LOWER + GAP, UPPER, LEFT, right, LEFT + right)
-    lowers = style.row(figure, [f"base:{mode}" for mode in by_mode], FOOT, LOWER, LEFT, right, LEFT + right)
+    figure, panels = style.sheet(3.57, [f"speedup:{mode}" for mode in by_mode],
+                                 [f"base:{mode}" for mode in by_mode], height_ratios=(3, 1))
+    uppers, lowers = panels[:len(by_mode)], panels[len(by_mode):]
     most, ends = max(1.0, *(s.ok["speedup"].max() for _, s, _ in lines)), {}
     for (mode, drawn), upper, lower in zip(by_mode.items(), uppers, lowers):
         upper.sharey(uppers[0])
@@ -131,18 +121,18 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     lowers[0].set_yscale("log")
     style.decade_axis(lowers[0].yaxis)
     for axes in (*uppers, *lowers):
-        label_ends(axes, ends[axes], UPPER if axes in uppers else LOWER)
+        label_ends(axes, ends[axes], 0.09 if axes in uppers else 0.27)
     uppers[0].set_ylabel("speedup over CUB")
     lowers[0].set_ylabel("time (µs)")
     if "device" in by_mode:
         mark_ceiling_and_tile(uppers[0], most, element_type)
     style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
                 f"{element_type}, {sr.CACHE_LABELS['cold_dirty']}. Each document's kernel that is fastest at {style.power_label(n)}; "
-                "on the right, if its calls finish on the host.", left=0.1)
+                "on the right, if its calls finish on the host.")
     few = any((s.ok["speedup_enough"] == "no").any() for _, s, _ in lines)
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
-               + " Dotted: L2 is full." + squares, 0.1)
+               + " Dotted: L2 is full." + squares)
     return figure
 
 

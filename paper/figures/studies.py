@@ -1,13 +1,12 @@
 """Figures of one experiment each, along the number of blocks, threads, loads or elements."""
 
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 import series as sr
 import contrasts
 from report import results as rs
 from report import style
-from figures.panels import DOTTED_LOOK, LINE, PARITY_LOOK, draw_points, in_words, looks_of, of_document, sheet
-from figures.speedup import MARKERS
+from figures.panels import DOTTED_LOOK, PARITY_LOOK, draw_points, in_words, looks_of, of_document
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
 BLOCK = 1024
@@ -28,7 +27,7 @@ def grid(results: rs.Results):
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     rows = rows.assign(low=reading / rows["time_ci_high_s"], high=reading / rows["time_ci_low_s"])
     lines = {int(n): group[["grid", "share_of_read_ceiling", "low", "high"]].values.tolist() for n, group in rows.groupby("n")}
-    figure, (axes,) = sheet(["grid"], 1.4, left=0.5, right=0.1, head=0.68, foot=0.62, width=style.COLUMN_WIDTH)
+    figure, (axes,) = style.sheet(2.7, ["grid"], width=style.COLUMN_WIDTH)
     looks = looks_of(lines, markersize=3)
     for n, points in lines.items():
         draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
@@ -40,7 +39,7 @@ def grid(results: rs.Results):
     axes.set_ylabel("share of the read ceiling", labelpad=2)
     axes.axvline(USUAL * results.machine.number("gpu.sm_count"), **DOTTED_LOOK)
     names = {style.power_label(n): look for n, look in looks.items()}
-    style.legend(figure, names | {f"{USUAL} blocks an SM": DOTTED_LOOK}, 0.06)
+    style.legend(figure, names | {f"{USUAL} blocks an SM": DOTTED_LOOK})
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",
                 f"{best}, {document['element_type']}, {sr.CACHE_LABELS[document['cache_state']]}. A line for each "
                 "n; open: a thread for each element")
@@ -66,25 +65,25 @@ def latency(results: rs.Results):
         return None
     cycles = {words: results.in_means(f"probe.load_latency_{words.lower()}.cycles")["value"] for words in ("memory", "L2")}
     threads = sorted({x for points in lines.values() for x, *_ in points})
-    figure, (axes,) = sheet(["latency"], 1.7, left=0.5, right=0.1, head=0.6, foot=0.62 + 4 * LINE, width=style.COLUMN_WIDTH)
+    figure, (axes,) = style.sheet(3.4, ["latency"], width=style.COLUMN_WIDTH)
     for call, points in lines.items():
         draw_points(axes, points, label=call, **looks[call])
     for words, of_load in cycles.items():
         axes.axhline(of_load, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=words)
     axes.plot(*zip(*[(t, cycles["memory"] - t) for t in threads if t < cycles["memory"]]), gid="hidden", **HIDDEN_LOOK)
-    style.legend(figure, {"the text: a load less a cycle for each thread": HIDDEN_LOOK}, 0.2 + LINE)
     axes.set_yscale("log")
     style.size_axis(axes, threads, 1.15, label="threads of the block")
     axes.set_xticks(threads, threads)
     axes.set_xticks([], minor=True)
     style.decade_axis(axes.yaxis)
-    axes.set_ylabel("cycles a thread takes for an element", labelpad=2)
-    style.legend(figure, looks, 0.2 + 2 * LINE, ncols=2)
+    axes.set_ylabel("cycles for an element", labelpad=2)
+    style.legend(figure, looks | {"the text": HIDDEN_LOOK}, ncols=2)
     style.title(figure, f"Latency hidden by one block, {results.machine.gpu}",
                 f"squares, {document['element_type']}, n = {style.power_label(n)}, clock(), "
                 f"{sr.CACHE_LABELS[document['cache_state']]}")
     latencies = ", ".join(f"{words} {of_load:.0f}" for words, of_load in cycles.items())
-    style.foot(figure, f"Horizontal: cycles of one load, from {latencies}.\nLines through marks: 95 % intervals.")
+    style.foot(figure, "The text: a load less a cycle for each thread. Horizontal: cycles of one load, from "
+               f"{latencies}. Lines through marks: 95 % intervals.")
     return figure
 
 
@@ -110,7 +109,7 @@ def levels(results: rs.Results):
         return None
     looks = looks_of(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
     sms = results.machine.number("gpu.sm_count")
-    figure, panels = sheet(list(by_panel), 1.35, left=0.44, right=0.08, head=0.8, foot=0.74, gap=0.36)
+    figure, panels = style.sheet(2.8, list(by_panel))
     for (gid, gains), axes in zip(by_panel.items(), panels):
         _, title, by_blocks = PANELS[gid]
         over_itself = [(1, 1.0, 1.0, 1.0)] * (gid == "loads")
@@ -131,42 +130,9 @@ def levels(results: rs.Results):
             axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.set_title(title, loc="left", pad=3)
     panels[0].set_ylabel("speedup", labelpad=2)
-    style.legend(figure, in_words(looks), 0.21)
+    style.legend(figure, in_words(looks))
     document = of_document("levels")
     style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",
                 f"{document['element_type']}, device time but where the title says, {sr.CACHE_LABELS[document['cache_state']]}")
     style.foot(figure, "Hollow: fewer blocks than multiprocessors. Lines through marks: 95 % intervals, paired by context.")
-    return figure
-
-
-EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
-
-
-def accuracy(results: rs.Results):
-    """How the error of float32 sums grows with n, by whose kernel adds: the largest of its kernels, finishes and calls.
-    None without errors, which are relative to the sum of the magnitudes."""
-    rows = rs.where_is(results.experiment("accuracy"), status="ok", device="cuda", operation="sum", element_type="f32",
-                       dataset="random")
-    rows = rows[rows["sum_of_magnitudes"] > 0].astype({"n": "int64"})
-    errors = rows.assign(error=rows["abs_error"] / rows["sum_of_magnitudes"]).dropna(subset=["error"])
-    if errors.empty:
-        return None
-    largest = errors.groupby(["group", "n"])["error"].max()
-    series = {group: largest[group][largest[group] > 0] for group in sr.groups(errors, *sr.KERNELS, "library")}
-    names = dict(style.LIBRARY_NAMES)
-    if "cub" in series and "thrust" in series and series["cub"].equals(series["thrust"]):  # Thrust's call is CUB's kernel
-        del series["thrust"]
-        names["cub"] = "CUB, Thrust"
-    looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=3) for g in series}
-    figure, (axes,) = sheet(["accuracy"], 1.6, left=0.62, right=0.08, head=0.55, foot=0.82, width=style.COLUMN_WIDTH)
-    axes.set_yscale("log")
-    for group, line in series.items():
-        axes.plot(line.index, line, label=group, **looks[group])
-    axes.axhline(EPSILON, **DOTTED_LOOK)
-    style.size_axis(axes, errors["n"], 1.5)
-    axes.set_ylim(min(s.min() for s in series.values()) / 2, 2 * max(EPSILON, *(s.max() for s in series.values())))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_ylabel("|error| / sum of magnitudes", labelpad=2)
-    style.legend(figure, {**{names.get(g, g): look for g, look in looks.items()}, "rounding once": DOTTED_LOOK}, 0.04, ncols=3)
-    style.title(figure, f"How errors grow, on one {results.machine.gpu}", "f32, uniform data; of each source the largest error.")
     return figure

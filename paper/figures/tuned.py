@@ -3,14 +3,13 @@ import pandas as pd
 import series as sr
 from report import results as rs
 from report import style
-from figures.panels import PARITY_LOOK, draw_points, sheet
+from figures.panels import PARITY_LOOK, draw_points
 
 # By label the words, the way of timing, the state of the cache, and how many elements off alignment the data start.
 WAYS = {"cold_dirty": ("L2 cold, dirty", "device", "cold_dirty", 0), "warm": ("L2 warm", "device", "warm", 0),
         "graph": ("in a graph, L2 warm", "graph", "warm", 0),
         "off": ("misaligned by one element, cold", "device", "cold_dirty", 1)}
 SHARES = {"tuned": ("tuned/sum", style.GROUP_COLORS["tuned"], "o"), "CUB": ("cub/sum", "#000000", "p")}
-LEFT, RIGHT, GAP = 0.46, 0.08, 0.5
 DRAWN = "between powers of two"
 
 
@@ -25,7 +24,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
     by_call = dict(iter(rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])))
     if not any(variant == "tuned/sum" for variant, *_ in by_call):
         return None
-    figure, (speed, share) = sheet(["speedup", "share"], 1.5, left=LEFT, right=RIGHT, head=0.76, foot=0.7, gap=GAP)
+    figure, (speed, share) = style.sheet(2.8, ["speedup", "share"], width_ratios=(8, 7))
     ways, shares = {}, {}
     for k, (label, (words, *way)) in enumerate(WAYS.items()):
         if ("tuned/sum", *way) in by_call:
@@ -36,14 +35,14 @@ def draw(results: rs.Results, element_type: str = "f32"):
         if (variant, "device", "cold_dirty", 0) in by_call:
             draw_sizes(share, by_call[variant, "device", "cold_dirty", 0], label, shares[label], *["share_of_read_ceiling"] * 3)
     shares["not a power of two"] = between_look(dict(color=style.MARK_COLOR, marker="o"))
-    middle = (style.TEXT_WIDTH - RIGHT + LEFT + GAP) / 2
-    for axes, words, looks, left, columns in ((speed, "speedup over CUB", ways, LEFT, 2),
-                                              (share, "share of the read ceiling", shares, middle, 3)):
+    for axes, words, looks, columns in ((speed, "speedup over CUB", ways, 2),
+                                        (share, "share of the read ceiling", shares, 3)):
         axes.axhline(1, **PARITY_LOOK)
         axes.set_ylabel(words, labelpad=2)
         style.size_axis(axes, rows.loc[rows["variant"] == "tuned/sum", "n"], 1.5)
         looks = {words: dict(markersize=3) | look for words, look in looks.items()}
-        style.legend(figure, looks, figure.get_figheight() - 0.43, left, "upper left", ncols=columns)
+        axes.legend(style.handles(looks), list(looks), loc="lower left", bbox_to_anchor=(0, 1), ncols=columns,
+                    borderaxespad=0.3)
     style.title(figure, f"tuned/sum over CUB, and both below the read ceiling, on one {results.machine.gpu}",
                 f"{element_type}. Left: CUB's time over its own, with 95 % intervals. Right: L2 cold and dirty.")
     below, wholly = ((all_of_ours[f"speedup_ci_{end}"] < 1).sum() for end in ("low", "high"))

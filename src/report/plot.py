@@ -9,7 +9,6 @@ from pathlib import Path
 from .command_line import Parser, needed_by, one_line, write_whole
 
 with needed_by("reductio: a figure", ", or leave --out out to plot on the terminal"):
-    import matplotlib.pyplot as plt
     import numpy as np
 
     from . import results as rs
@@ -41,11 +40,10 @@ def draw(table, title: str, where: str):
     one_size = table["n"].nunique() == 1
     variants = list(dict.fromkeys(table["variant"]))
     tall = 0.7 + 0.15 * len(table) if one_size else 3.2 + 0.14 * max(0, len(variants) - 20)
-    figure, axes = plt.subplots(figsize=(style.TEXT_WIDTH, tall), layout="constrained")
-    busy = busy_note(table) if (table["device"] == "cpu").all() else ""
-    figure.suptitle(f"{where}, {title}" + (f", n = {power_label(table['n'].iloc[0])}" if one_size else ""), x=0.01,
-                    ha="left", fontweight="bold")
-    figure.supxlabel(busy, x=0.01, ha="left", fontsize=style.FONT_SIZE)
+    figure, (axes,) = style.sheet(tall, ["plot"])
+    style.title(figure, f"{where}, {title}" + (f", n = {power_label(table['n'].iloc[0])}" if one_size else ""))
+    if (table["device"] == "cpu").all():
+        style.foot(figure, busy_note(table))
     error = {side: np.nan_to_num(np.clip(sign * (table[side] - table["rate"]), 0, None))
              for side, sign in (("low", -1), ("high", 1))}
     if one_size:

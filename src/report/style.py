@@ -1,8 +1,6 @@
 """The one look of all figures: sizes at final print width, fonts, colours that the colour-blind can tell apart."""
 
 import math
-import re
-from functools import lru_cache
 from pathlib import Path
 
 import matplotlib
@@ -12,15 +10,14 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib import _mathtext  # noqa: E402
-from matplotlib.font_manager import FontProperties  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
-from matplotlib.textpath import text_to_path  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
 # Inches as printed: figures are included at natural size, so a font's points are the reader's points.
 TEXT_WIDTH = 7.0
 COLUMN_WIDTH = 3.35
+MARGIN = 0.05
 FONT_SIZE = 8
 _mathtext.SHRINK_FACTOR = 0.75  # exponents have 6 points; matplotlib's 0.7 cannot be set otherwise
 PNG_DPI = 200
@@ -36,7 +33,6 @@ GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73",
                 "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A",
                 "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}
 LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
-LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
 MARK_COLOR = "#555555"
 CEILING_COLOR, CEILING_EDGE = "#EFEFEF", "#A8A8A8"  # light enough for print, and for lines across it
 FLOOR_LOOK = dict(color=MARK_COLOR, linewidth=0.7, linestyle=(0, (3, 2)), zorder=1.2)
@@ -48,14 +44,15 @@ ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
 plt.rcParams.update({
     "font.family": "DejaVu Sans", "font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE,
     "axes.labelsize": FONT_SIZE, "xtick.labelsize": FONT_SIZE, "ytick.labelsize": FONT_SIZE,
-    "legend.fontsize": FONT_SIZE, "figure.titlesize": FONT_SIZE + 1, "mathtext.fontset": "dejavusans",
+    "legend.fontsize": FONT_SIZE, "figure.titlesize": FONT_SIZE + 1, "figure.labelsize": FONT_SIZE,
+    "figure.constrained_layout.h_pad": 0.035, "mathtext.fontset": "dejavusans",
     "axes.linewidth": 0.5, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
     "axes.grid": True, "grid.linewidth": 0.3, "grid.color": "#DDDDDD",
     "xtick.major.width": 0.5, "ytick.major.width": 0.5, "xtick.major.size": 2.5, "ytick.major.size": 2.5,
     "lines.linewidth": 0.9, "lines.markersize": 3, "hatch.linewidth": 0.4, "legend.frameon": False,
     "legend.handlelength": 1.9, "legend.columnspacing": 0.6, "legend.handletextpad": 0.4, "legend.labelspacing": 0.25,
-    "legend.borderaxespad": 0, "legend.borderpad": 0,
-    "pdf.fonttype": 42, "savefig.dpi": PNG_DPI, "figure.dpi": 100,
+    "legend.borderaxespad": 72 * MARGIN / FONT_SIZE, "legend.borderpad": 0,
+    "pdf.fonttype": 42, "svg.hashsalt": "reductio", "savefig.dpi": PNG_DPI, "figure.dpi": 100,
 })
 
 
@@ -118,49 +115,28 @@ def power_label(n: float) -> str:
     return f"{n:,.0f}"
 
 
-@lru_cache(maxsize=None)
-def text_width(text: str) -> float:
-    """Inches that a text takes in the figures' font."""
-    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=FONT_SIZE), ismath=False)
-    return width / 72
+def sheet(height: float, *rows: list[str], width: float = TEXT_WIDTH, **layout) -> tuple:
+    """A figure and its panels in rows, each named by its gid; "." leaves a place empty. Constrained layout puts one
+    thing at each edge. So the figure has the title and the foot, and a part inside of it what is said below the title,
+    the panels and the legend."""
+    figure = plt.figure(figsize=(width, height), layout="constrained")
+    inside = figure.subfigures()
+    panels = inside.subplot_mosaic([*rows], **layout) if rows else {}
+    for gid, axes in panels.items():
+        axes.set_gid(gid)
+    return figure, list(panels.values())
 
 
-def wrapped(text: str, width: float) -> str:
-    """In lines of so many inches."""
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        lines = [*lines[:-1], longer] if text_width(re.sub(r"[${}^]", "", longer)) < width - 0.1 else [*lines, word]
-    return "\n".join(lines)
+def at_left(figure) -> dict:
+    """How a text of the figure is set, in as many lines as it needs."""
+    return dict(x=MARGIN / figure.get_figwidth(), ha="left", wrap=True)
 
 
-def sheet(height: float, width: float = TEXT_WIDTH):
-    return plt.figure(figsize=(width, height))
-
-
-def place(figure, left: float, bottom: float, width: float, height: float, gid: str, **more):
-    """Axes at inches from the lower left corner."""
-    whole, high = figure.get_size_inches()
-    axes = figure.add_axes((left / whole, bottom / high, width / whole, height / high), **more)
-    axes.set_gid(gid)
-    return axes
-
-
-def row(figure, gids: list[str], bottom: float, height: float, left: float, right: float, gap: float) -> list:
-    """Axes of one width side by side, at inches from the figure's edges."""
-    width = (figure.get_figwidth() - left - right - gap * (len(gids) - 1)) / max(1, len(gids))
-    return [place(figure, left + k * (width + gap), bottom, width, height, gid) for k, gid in enumerate(gids)]
-
-
-def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
-    """The figure's bold first line, smaller where a long name would reach beyond the edge, and what is said below it."""
-    width, height = figure.get_size_inches()
-    line = figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=FONT_SIZE + 1, fontweight="bold")
-    room, taken = (width - left - 0.06) * figure.dpi, line.get_window_extent(figure.canvas.get_renderer()).width
-    if taken > room:
-        line.set_fontsize(line.get_fontsize() * room / taken)
+def title(figure, text: str, below: str = "") -> None:
+    """The figure's bold first line, and what is said below it."""
+    figure.suptitle(text, fontweight="bold", **at_left(figure))
     if below:
-        figure.text(left / width, 1 - 0.21 / height, wrapped(below, width - left), va="top", linespacing=1.25)
+        figure.subfigs[0].suptitle(below, fontsize=FONT_SIZE, **at_left(figure))
 
 
 def handles(looks: dict[str, dict]) -> list:
@@ -168,16 +144,14 @@ def handles(looks: dict[str, dict]) -> list:
     return [Patch(**look) if "facecolor" in look else Line2D([], [], **look) for look in looks.values()]
 
 
-def legend(figure, looks: dict[str, dict], bottom: float, left: float = 0.06, loc: str = "lower left", **more) -> None:
-    """The figure's own, at inches from the lower left corner."""
-    width, height = figure.get_size_inches()
-    figure.legend(handles(looks), list(looks), loc=loc, bbox_to_anchor=(left / width, bottom / height),
-                  **{"ncols": max(1, len(looks))} | more)
+def legend(figure, looks: dict[str, dict], **more) -> None:
+    """Below the panels."""
+    figure.subfigs[0].legend(handles(looks), list(looks), loc="outside lower left",
+                             **{"ncols": max(1, len(looks))} | more)
 
 
-def foot(figure, text: str, left: float = 0.06) -> None:
-    width, height = figure.get_size_inches()
-    figure.text(left / width, 0.04 / height, wrapped(text, width - left), va="bottom", linespacing=1.25)
+def foot(figure, text: str) -> None:
+    figure.supxlabel(text, **at_left(figure))
 
 
 # Kinds of file that a figure is written to, vectors and pixels, and what would stand inside of when and by what.

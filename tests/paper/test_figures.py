@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.legend import Legend
 from drawn import axes_of, texts
 from synthetic import cpu_rows, gpu_rows, write_folder
 
@@ -113,7 +114,7 @@ def test_legends_cover_no_data_and_not_each_other(committed):
     with_legend = {name: figure for name, figure in committed[1].items() if name != "speedup"}  # which names its lines
     for name, figure in with_legend.items():
         figure.draw_without_rendering()
-        boxes = [l.get_window_extent() for l in [*figure.legends, *(a.get_legend() for a in figure.axes)] if l]
+        boxes = [l.get_window_extent() for l in figure.findobj(Legend)]
         others = [a.get_window_extent() for a in figure.axes]
         assert boxes and not any(box.overlaps(o) for k, box in enumerate(boxes) for o in [*others, *boxes[k + 1:]]), name
 

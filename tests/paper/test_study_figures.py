@@ -44,7 +44,7 @@ def interval(axes, label: str, k: int, along_x: bool = False) -> tuple[float, fl
 
 
 def test_a_long_name_in_a_title_is_not_cut_off():
-    figure = style.sheet(2, style.COLUMN_WIDTH)
+    figure, _ = style.sheet(2, width=style.COLUMN_WIDTH)
     style.title(figure, "Finishing by atomics on one NVIDIA H100 80GB HBM3 " * 2)
     figure.draw_without_rendering()
     assert figure.texts[0].get_window_extent().x1 <= figure.bbox.width
@@ -183,30 +183,6 @@ def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
     assert set(by_gid["memory"].get_ydata()) == {700} and set(by_gid["L2"].get_ydata()) == {300}
     assert [tuple(p) for p in by_gid["hidden"].get_xydata()] == [(32, 668), (256, 444)]  # 1024 threads would hide all of it
     assert "from memory 700, L2 300." in texts(figure)
-
-
-# ---------------------------------------------------------------------------------------------- accuracy
-
-
-def error_row(error: float, variant: str, settings: str, n: int, dataset: str, magnitudes: float = 100.0) -> dict:
-    return timed(1e-5, experiment="accuracy", variant=variant, settings=settings, n=n, dataset=dataset,
-                 timing_mode="end_to_end", cache_state="warm") | dict(abs_error=error, sum_of_magnitudes=magnitudes)
-
-
-def test_accuracy_is_the_largest_error_of_each_source_relative_to_the_magnitudes(tmp_path):
-    rows = [error_row(e * (1 + k), "levels/naive", f"finish={f}", n, "random")
-            for k, n in enumerate((2**10, 2**20)) for f, e in (("atomic", 3e-6), ("host", 1e-6))]
-    rows += [error_row(1e-7, v, "", n, "random") for v in ("cub/sum", "thrust/reduce") for n in (2**10, 2**20)]
-    rows += [error_row(1, "levels/naive", "finish=host", 2**10, "ill-conditioned")]
-    rows += [error_row(1, "squares/chunked", "", 2**10, "random") | dict(status="wrong")]
-    figure = studies.accuracy(folder_of(tmp_path / "m", rows))
-    axes = axes_of(figure, "accuracy")
-    assert points(axes, "levels") == {2**10: pytest.approx(3e-8), 2**20: pytest.approx(6e-8)}
-    assert points(axes, "cub") == {n: pytest.approx(1e-9) for n in (2**10, 2**20)}
-    said = texts(figure)
-    assert "CUB, Thrust" in said and "squares" not in said
-    rows[-3]["abs_error"] *= 2  # a sum of Thrust's
-    assert "CUB, Thrust" not in texts(studies.accuracy(folder_of(tmp_path / "apart", rows)))
 
 
 # --------------------------------------------------------------------------------------------- all of them
