@@ -110,7 +110,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
         ends[upper] = [*draw_speedups(upper, drawn), (sizes[-1], 1.0, "CUB", "black")]
         ends[lower] = draw_times(lower, base, harness, mode)
-        fills_l2 = results.machine.l2_bytes / rs.ELEMENT_BYTES[element_type]
+        fills_l2 = (results.machine.l2_bytes or 0) / rs.ELEMENT_BYTES[element_type]
         for axes, label in ((upper, ""), (lower, "n (elements)")):
             style.size_axis(axes, sizes, label=label)
             if sizes[0] <= fills_l2 <= sizes[-1]:

@@ -37,7 +37,8 @@ def grid(results: rs.Results):
     axes.set_ylim(0, 1.03)
     axes.axhline(1, **PARITY_LOOK)
     axes.set_ylabel("share of the read ceiling", labelpad=2)
-    axes.axvline(USUAL * results.machine.number("gpu.sm_count"), **DOTTED_LOOK)
+    if sms := results.machine.number("gpu.sm_count"):
+        axes.axvline(USUAL * sms, **DOTTED_LOOK)
     names = {style.power_label(n): look for n, look in looks.items()}
     style.legend(figure, names | {f"{USUAL} blocks an SM": DOTTED_LOOK})
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",
@@ -108,7 +109,7 @@ def levels(results: rs.Results):
     if not by_panel:
         return None
     looks = looks_of(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
-    sms = results.machine.number("gpu.sm_count")
+    sms = results.machine.number("gpu.sm_count") or 0
     figure, panels = style.sheet(2.8, list(by_panel))
     for (gid, gains), axes in zip(by_panel.items(), panels):
         _, title, by_blocks = PANELS[gid]
