@@ -42,7 +42,8 @@ def shown(answer, unit: str = "") -> str:
 
 
 def resolve(results: rs.Results, unit: str, asked: str) -> str:
-    """What \\ask stands for; Mistake where no results could answer."""
+    r"""What \ask stands for; Mistake where no results could answer, ResultsError where it fits several rows or a column
+    that there is not."""
     if not asked:
         raise Mistake("it takes a query in braces, which has none itself")
     if unit not in UNITS:
@@ -51,7 +52,7 @@ def resolve(results: rs.Results, unit: str, asked: str) -> str:
         return shown(query.ask(results, asked), unit)
     except (SyntaxError, NameError, TypeError, AttributeError) as error:
         raise Mistake(error.args[0])
-    except (LookupError, ValueError, rs.ResultsError):  # of rows or of another folder, which a query takes for granted
+    except (LookupError, ValueError):  # of rows that a query takes for granted
         return ABSENT
 
 
@@ -85,7 +86,7 @@ def write(results: rs.Results, out: Path, source: Path = SOURCE) -> Path:
         try:
             if key not in lines:
                 lines[key] = rf"\expandafter\def\csname {key}\endcsname{{{resolve(results, unit, asked)}}}"
-        except Mistake as mistake:
+        except (Mistake, rs.ResultsError) as mistake:
             wrong.append(rf"{source.name}:{line}: \ask{{{asked}}}: {mistake}")
     if wrong:
         raise rs.ResultsError("\n".join(wrong))

@@ -73,6 +73,7 @@ def test_what_a_folder_lacks_is_not_measured(made, macro):
 @pytest.mark.parametrize("macro, why", [
     (r'\ask{contrast("other")}', "contrasts.json has no other"), (r'\ask{gain("gain", 2048)}', "gain has no size 2048"),
     (r'\ask{gain("every")}', "several types"), (r'\ask{mean("no-such")}', "contrasts.json has no mean no-such"),
+    (r'\ask{row("study", n=2**10)["n"]}', "study has 2 rows of"), (r'\ask{len(rows("study", size=1))}', "lacks the column size"),
     (r"\ask[mean]{1}", "[mean] is none of s, us"), (r"\ask[us] 1", "it takes a query in braces"),
     (r"\ask{none_such(1)}", "name 'none_such' is not defined"), (r"\ask{1 +}", "invalid syntax"),
     (r'\ask{gain("gain", size=1)}', "unexpected keyword argument 'size'"), (r"\ask{[1, 2]}", "must be a string or a real"),
