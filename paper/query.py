@@ -176,7 +176,10 @@ def open_claims(d: rs.Results, other: str) -> int:
 
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
-    both = beside(d, d.other(other))
+    try:
+        both = beside(d, d.other(other))
+    except rs.ResultsError as error:  # one has no verdicts, or they were judged by different tests
+        raise rs.Absent(error.args[0])
     return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
 
 
