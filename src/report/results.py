@@ -296,7 +296,8 @@ class Results:
         """The one row with these values: Absent if there is none, an error if there are several."""
         rows = self.rows(name, call, **where)
         if len(rows) != 1:
-            raise (Absent if rows.empty else ResultsError)(f"{name} has {len(rows)} rows of {call} {where}, where one is wanted")
+            mistake = f"{name} has {len(rows)} rows of {call} {where}, where one is wanted"
+            raise Absent(mistake) if rows.empty else ResultsError(mistake)
         return rows.iloc[0]
 
     def in_means(self, name: str) -> pd.Series:

@@ -73,10 +73,12 @@ def test_what_a_folder_lacks_is_not_measured(made, macro):
 @pytest.mark.parametrize("macro, why", [
     (r'\ask{contrast("other")}', "contrasts.json has no other"), (r'\ask{gain("gain", 2048)}', "gain has no size 2048"),
     (r'\ask{gain("every")}', "several types"), (r'\ask{mean("no-such")}', "contrasts.json has no mean no-such"),
-    (r'\ask{row("study", n=2**10)["n"]}', "study has 2 rows of"), (r'\ask{len(rows("study", size=1))}', "lacks the column size"),
+    (r'\ask{row("study", n=2**10)["n"]}', "study has 2 rows of"),
+    (r'\ask{len(rows("study", size=1))}', "lacks the column size"),
     (r"\ask[mean]{1}", "[mean] is none of s, us"), (r"\ask[us] 1", "it takes a query in braces"),
     (r"\ask{none_such(1)}", "name 'none_such' is not defined"), (r"\ask{1 +}", "invalid syntax"),
-    (r'\ask{gain("gain", size=1)}', "unexpected keyword argument 'size'"), (r"\ask{[1, 2]}", "must be a string or a real"),
+    (r'\ask{gain("gain", size=1)}', "unexpected keyword argument 'size'"),
+    (r"\ask{[1, 2]}", "must be a string or a real"),
     (r'\ask{rows("study")["n"].mean()}', ".mean is nothing")])
 def test_what_no_folder_could_have_is_an_error_that_names_macro_and_line(made, tmp_path, macro, why):
     text = tmp_path / "text.tex"
@@ -89,8 +91,8 @@ def test_what_no_folder_could_have_is_an_error_that_names_macro_and_line(made, t
 
 def test_queries_are_found_over_lines_and_written_once(made, tmp_path):
     text = tmp_path / "text.tex"
-    text.write_text('a \\ask{len(rows("study",\n  n=2**10))} \\ask{len(rows("study", n=2**10))}, \\ask[s]{gain("time")} and '
-                    "\\asked{x}")
+    text.write_text('a \\ask{len(rows("study",\n  n=2**10))} \\ask{len(rows("study", n=2**10))}, \\ask[s]{gain("time")}'
+                    " and \\asked{x}")
     lines = numbers.write(made, tmp_path, text).read_text().splitlines()
     written = [l for l in lines if l.startswith(r"\expandafter")]
     assert written == [r'\expandafter\def\csname numbers::len(rows("study", n=2**10))\endcsname{2}',
