@@ -37,7 +37,6 @@ class Contrast(NamedTuple):
     high: float = math.nan
     enough: bool = False     # contexts for the interval
     reason: str = ""
-    element_type: str = ""
     pairs: int = 0           # that it is a mean over
 
     @property

@@ -130,7 +130,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> Non
         if not results.file(source).exists():
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\" "
                   f"({tb.remedy(Path(source))})")
-    texts = [*tables.write(results, out / "tables"), numbers.write(numbers.Numbers(results), out / "tables")]
+    texts = [*tables.write(results, out / "tables"), numbers.write(results, out / "tables")]
     (out / "index.md").write_text(contents(results, entries, texts), encoding="utf-8")
     print(f"{len([*written, *texts]) + 1} files in {shown(out)}, from {shown(results_folder)}")
 

@@ -1,15 +1,12 @@
-"""The language in which texts ask a results folder for numbers: facts.txt, the macros of main.tex, tables.
+"""The language in which texts ask a results folder for numbers: facts.txt, \\ask of main.tex, tables.
 
     us("cub/sum", 2**28), row("goals", goal="cold", quantity="ceiling")["measured"]
 
 A query is an expression in Python's syntax. It looks up: its words are the functions of this file, without their `d`, the
-folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host"). WHERE of a macro and of
-`where` names columns and settings: `variant=cub/sum, n=2^20, block=256, ratio_low<=1`.
+folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host").
 """
 
 import ast
-import operator
-import re
 from contextlib import suppress
 from functools import partial
 from inspect import isfunction
@@ -27,8 +24,6 @@ from report import results as rs
 from series import ODD
 
 COMMITTED = Path(__file__).resolve().parents[1] / "experiments" / "results"
-COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
-SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
 PYTHONS = {f.__name__: f for f in (abs, all, any, len, list, max, min, range, set, sorted)}
 # Of samples and rows the program computes these, and checks them against the samples.
 STATISTICS = {"corr", "cov", "describe", "kurt", "mad", "mean", "median", "mode", "quantile", "rank", "sem", "skew", "std", "var"}
@@ -62,73 +57,36 @@ def everywhere(d: rs.Results | None, query: str) -> list:
     return answers
 
 
-def size_of(text: str) -> int:
-    """268435456 or 2^28."""
-    match = SIZE.fullmatch(text)
-    if match is None:
-        raise Mistake(f"{text!r} is no size")
-    return int(match[1]) ** int(match[2] or 1)
-
-
-# ------------------------------------------------------------------------------------------------ rows and cells
-
-
-def where(d: rs.Results, file: str, conditions: str = "") -> pd.DataFrame:
-    """The rows of FILE.csv that have these values: `variant=cub/sum, n=2^20, block=256, ratio_low<=1`."""
-    rows = d.rows(file)
-    for clause in filter(None, map(str.strip, conditions.split(","))):
-        match = re.fullmatch(r"([\w-]+)(<=|>=|=|<|>)(.*)", clause)
-        if match is None:
-            raise Mistake(f"{clause!r} is no condition")
-        key, compare, value = match[1], COMPARISONS[match[2]], match[3]
-        if key not in rows and "settings" not in rows:
-            raise rs.Absent(key)
-        column = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, ""))
-        if match[2] != "=" or SIZE.fullmatch(value):
-            column, value = pd.to_numeric(column, errors="coerce"), size_of(value) if SIZE.fullmatch(value) else float(value)
-        rows = rows[compare(column, value)]
-    return rows
-
-
-def cell(d: rs.Results, file: str, conditions: str, column: str, take: str = "") -> tuple[float, str]:
-    """A number of the one row that they leave, or the min, max or sum of several; and its unit."""
-    if take not in ("", "min", "max", "sum"):
-        raise Mistake(f"[{take}] is not min, max, sum or percent")
-    rows = where(d, file, conditions)
-    values = pd.to_numeric(rows.get(column, pd.Series(dtype=str)), errors="coerce").dropna()
-    if not len(values):
-        raise rs.Absent(f"no {column} of {file} where {conditions}")
-    if len(values) > 1 and not take:
-        raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say min, max or sum")
-    return getattr(values, take or "max")(), rows["unit"].iloc[0] if "unit" in rows else ""
-
-
-def share(d: rs.Results, file: str, conditions: str, more: str) -> float:
-    """Of the rows that have these values, the share that also has more."""
-    if not (count := len(where(d, file, conditions))):
-        raise rs.Absent(f"no row of {file} where {conditions}")
-    return len(where(d, file, f"{conditions},{more}")) / count
-
-
-def in_means(d: rs.Results, name: str) -> pd.Series:
-    """A line of means.csv."""
-    if name.partition(".")[0] not in contrasts.listed()["means"]:
-        raise Mistake(f"contrasts.json has no mean {name}")
-    return d.in_means(name)
+# ------------------------------------------------------------------------------------------------ single numbers
 
 
 def mean(d: rs.Results, name: str) -> float:
-    return in_means(d, name)["value"]
+    """A median or mean of means.csv."""
+    if name.partition(".")[0] not in contrasts.listed()["means"]:
+        raise Mistake(f"contrasts.json has no mean {name}")
+    return d.in_means(name)["value"]
 
 
 def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contrast:
+    """A ratio with its interval, or a time in s or cycles; at n, or at the first of its sizes."""
+    if (asked := contrasts.asked().get(name)) is None:
+        raise Mistake(f"contrasts.json has no {name}")
+    if isinstance(asked.group["element_type"], list):
+        raise Mistake(f"{name} is of several types")
+    if n and asked.group["n"] != "all" and n not in asked.group["n"]:
+        raise Mistake(f"{name} has no size {n}")
     if not (found := contrasts.at(d, name, n)).known:
         raise rs.Absent(f"{name}: {found.reason}")
     return found
 
 
+def gain(d: rs.Results, name: str, n: int | None = None) -> float:
+    """The same without the interval."""
+    return contrast(d, name, n).value
+
+
 def gains(d: rs.Results, n: int | None, *names: str) -> list[float]:
-    return [contrast(d, name, n).value for name in names]
+    return [gain(d, name, n) for name in names]
 
 
 def measured(d: rs.Results, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
@@ -161,11 +119,28 @@ def record(d: rs.Results, name: str):
     return rs.read_record(path)
 
 
-def machine(d: rs.Results, path: str):
-    """What machine.json says at a dotted path."""
-    if (value := d.machine.get(path)) is None:
+def machine(d: rs.Results, path: str, of: str = "machine.json"):
+    """What machine.json says at a dotted path, of the machine that a file is of."""
+    if (value := d.machine_of(of).get(path)) is None:
         raise rs.Absent(path)
     return value
+
+
+def dates(d: rs.Results, *experiments: str) -> str:
+    """The first and the last day on which these, or all, were measured."""
+    days = {t[:10] for name in rs.experiments_in(d.folder) if name in experiments or not experiments
+            for t in d.rows(name)["timestamp_utc"] if t}
+    if not days:
+        raise rs.Absent(f"no dates of {experiments}")
+    return " to ".join(dict.fromkeys((min(days), max(days))))
+
+
+def repeated(d: rs.Results, file: str, **where) -> float:
+    """The share of points that two runs agree at: the interval of their ratio includes 1."""
+    points = d.rows(file, **where).query("ratio > 0")
+    if not len(points):
+        raise rs.Absent(f"no points of {file}")
+    return len(points.query("ratio_low <= 1 <= ratio_high")) / len(points)
 
 
 # ------------------------------------------------------------------------------------------- words of single facts
@@ -201,7 +176,10 @@ def open_claims(d: rs.Results, other: str) -> int:
 
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
-    both = beside(d, d.other(other))
+    try:
+        both = beside(d, d.other(other))
+    except rs.ResultsError as error:  # one has no verdicts, or they were judged by different tests
+        raise rs.Absent(error.args[0])
     return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
 
 

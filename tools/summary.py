@@ -175,7 +175,7 @@ def checks(results: rs.Results) -> dict[str, str]:
             agreeing[name] = f"{(off <= rows['allowed']).sum()} of {len(rows)}, at most {100 * off.max():.2g} % apart"
     for name, file in (("two runs", "repeat"), ("the same, relative to CUB", "repeat-relative")):
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
-            same = query.share(results, file, f"timing_mode={mode}, ratio>0", "ratio_low<=1, ratio_high>=1")
+            same = query.repeated(results, file, timing_mode=mode)
             width = results.in_means(f"{file}.{mode}")
             agreeing[f"{name}, {words}: the interval includes 1"] = (
                 f"{100 * same:.1f} % of {width['points']:,}; {100 * width['value']:.2g} % wide")

@@ -293,9 +293,11 @@ class Results:
         return rows[np.array([pairs <= set(text.split(";")) for text in rows["settings"]], bool)] if pairs else rows
 
     def row(self, name: str, call: str = "", /, **where) -> pd.Series:
+        """The one row with these values: Absent if there is none, an error if there are several."""
         rows = self.rows(name, call, **where)
         if len(rows) != 1:
-            raise Absent(f"{name} has {len(rows)} rows of {call} {where}, where one is wanted")
+            mistake = f"{name} has {len(rows)} rows of {call} {where}, where one is wanted"
+            raise Absent(mistake) if rows.empty else ResultsError(mistake)
         return rows.iloc[0]
 
     def in_means(self, name: str) -> pd.Series:
@@ -304,7 +306,10 @@ class Results:
 
     def other(self, machine: str) -> Results:
         """The folder of another one, beside this."""
-        return opened(self.folder.parent / machine)
+        folder = self.folder.parent / machine
+        if not folder.is_dir():
+            raise Absent(f"no {folder}")
+        return opened(folder)
 
     @cached_property
     def machine(self) -> Machine:

@@ -269,7 +269,7 @@ def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
         make.read_results(gpu, gpu)
 
 
-def test_contrasts_are_found_by_name_size_and_type(folder):
+def test_contrasts_are_found_by_name_and_size(folder):
     assert not contrasts.at(rs.Results(folder), "S1").known
     write_contrasts(folder, {"S1": 3, ("S2", 2**28): None})
     results = rs.Results(folder)
