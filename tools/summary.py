@@ -284,7 +284,8 @@ def shapes_to_call(results: rs.Results) -> str:
     which sums by key were timed: others take long for short segments."""
     rows = []
     for name, by_size in calls_by_shape(results).items():
-        keyed = [size for size, calls in by_size.items() if calls["variant"].str.endswith("/reduce-by-key").any()]
+        keyed = [size for size, calls in by_size.items()
+                 if size <= 26 and calls["variant"].str.endswith("/reduce-by-key").any()]
         if not name.startswith("segments") and not name.endswith((" of 2", " of 1,000")):
             continue
         size = max(size for size in (name.startswith("segments") and keyed or by_size) if size <= 26)

@@ -15,8 +15,10 @@ def level_of(s: sr.Series) -> str:
     return level and "-" + level + (" -f" + more if more else "")
 
 
-def common_sizes(calls: list[sr.Series]) -> set[int]:
-    return set.intersection(*(set(s.ok["n"]) for s in calls))
+def largest_common_size(calls: list[sr.Series]) -> int:
+    if not (shared := set.intersection(*(set(s.ok["n"]) for s in calls))):
+        raise rs.Absent(f"a size of all of {', '.join(s.variant for s in calls)}")
+    return max(shared)
 
 
 def rates(points) -> tuple:
@@ -38,7 +40,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
     states = [s.cache_state for s in measured]
     usual = max(sorted(set(states)), key=states.count)  # others are marked where they are drawn
     groups = [[s for s in measured if s.group == group] for group in dict.fromkeys(s.group for s in measured)]
-    lines = [sr.fastest(calls, max(common_sizes(calls))) for calls in groups]
+    lines = [sr.fastest(calls, largest_common_size(calls)) for calls in groups]
 
     def words(s: sr.Series) -> str:
         state = "" if s.cache_state == usual else f" ({sr.CPU_CACHE_LABELS[s.cache_state]})"
@@ -73,7 +75,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
 
 def draw_levels(axes, loops: list[sr.Series], usual: str) -> None:
     """A bar for each host loop and compiler level at their largest common size."""
-    names, n = sorted({s.variant for s in loops}), max(common_sizes(loops))
+    names, n = sorted({s.variant for s in loops}), largest_common_size(loops)
     levels = sorted({level_of(s) for s in loops})
     thick = 0.8 / len(levels)
     looks = {level: dict(facecolor=style.LINE_COLORS[i], hatch=HATCHES[i % len(HATCHES)], edgecolor="white",

@@ -132,7 +132,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     few = any((s.ok["speedup_enough"] == "no").any() for _, s, _ in lines)
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
-               + " Dotted: L2 is full." + squares)
+               + " Dotted: L2 is full." * bool(results.machine.l2_bytes) + squares)
     return figure
 
 

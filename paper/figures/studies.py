@@ -37,10 +37,11 @@ def grid(results: rs.Results):
     axes.set_ylim(0, 1.03)
     axes.axhline(1, **PARITY_LOOK)
     axes.set_ylabel("share of the read ceiling", labelpad=2)
+    names = {style.power_label(n): look for n, look in looks.items()}
     if sms := results.machine.number("gpu.sm_count"):
         axes.axvline(USUAL * sms, **DOTTED_LOOK)
-    names = {style.power_label(n): look for n, look in looks.items()}
-    style.legend(figure, names | {f"{USUAL} blocks an SM": DOTTED_LOOK})
+        names |= {f"{USUAL} blocks an SM": DOTTED_LOOK}
+    style.legend(figure, names)
     style.title(figure, f"How many blocks, on one {results.machine.gpu}",
                 f"{best}, {document['element_type']}, {sr.CACHE_LABELS[document['cache_state']]}. A line for each "
                 "n; open: a thread for each element")

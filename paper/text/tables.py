@@ -85,7 +85,7 @@ def timing_rows(results: rs.Results) -> list[str]:
         name = name_of(variant)
         for mode in modes:
             timed = rows[rows["timing_mode"] == mode].set_index(["n", "cache_state"])
-            times = timed["cycles_median"] / clock if mode == "clock" else timed["time_median_s"]
+            times = timed["cycles_median"] / clock if mode == "clock" and clock else timed["time_median_s"]
             if len(times):
                 lines.append(latex.row(name, MODE_WORDS[mode], *(
                     latex.microseconds(t) if (t := times.get((n, state))) else MISSING

@@ -340,21 +340,25 @@ template <class In>
 constexpr std::size_t tiles_of_row(std::size_t columns) {
   return device::ceil_div(columns / tuned::Vector<In>::lanes, std::size_t{tuned::line_tile});
 }
-/// Whether each row is a warp's: while no resident block takes a second row, a warp takes up to 4 KiB as fast. With
-/// each further row of a block it may be 8 KiB more.
+/// Whether each row is a warp's: while no resident block takes a second row, a warp takes up to 4 KiB as fast. Each
+/// further row that a block would take raises the limit by 8 KiB, up to 16 KiB.
 template <class In>
 constexpr bool have_rows_warps(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
   constexpr std::size_t most = tuned::warp_line_bytes, as_fast = most / 4;
   const std::size_t of_block = std::max<std::size_t>(device::ceil_div(rows, blocks_of_lines(gpu)), 1);
   return columns * sizeof(In) <= std::min(most, as_fast * (2 * of_block - 1));
 }
-/// Blocks of longer rows. A row's blocks have no other, since a block with parts of two would end twice. Two tiles are
-/// one block's, which rounds their sum at once.
+/// Blocks of longer rows. Where there are fewer rows than blocks, a row's blocks have no other, since a block with
+/// parts of two would end twice; unless that leaves too many blocks idle. Two tiles are one block's, which rounds their
+/// sum at once.
 template <class In>
 constexpr std::size_t blocks_of_rows(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {
   const std::size_t blocks = blocks_of_lines(gpu), tiles = tiles_of_row<In>(columns);
-  if (rows == 0 || rows >= blocks) return std::min(blocks, rows * tiles);
-  return rows * (tiles <= 2 ? 1 : std::min(tiles, blocks / rows));
+  const std::size_t even = std::min(blocks, rows * tiles);
+  if (rows == 0 || rows >= blocks) return even;
+  if (tiles <= 2) return rows;
+  const std::size_t own = rows * std::min(tiles, blocks / rows);
+  return 4 * own >= 3 * even ? own : even;
 }
 template <class In>
 LinesLaunch rows_launch(std::size_t rows, std::size_t columns, const tuned::Gpu& gpu) {

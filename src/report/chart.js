@@ -112,11 +112,13 @@ function draw(/** @type {number} */ width, /** @type {number} */ height, /** @ty
   // What is exact stands on the lower edge.
   const exact = Math.min((d3.min(points, p => p.y || Infinity) ?? 1) / 4, 1e-9);
   const up = (/** @type {Point} */ p) => (errors ? Math.max(p.y, exact) : p.y);
-  const [least, most] = d3.extent([...points.map(up), ...read.map(b => b.y)]);
+  const spans = points.filter(p => p.low > 0 && isFinite(p.high)), stroke = (/** @type {Point} */ p) => p.look.color;
+  // Of one size nothing but the intervals tells how sure a row is, so that all of them are shown whole.
+  const [least, most] = d3.extent([...points.map(up), ...read.map(b => b.y),
+    ...(isOneSize() ? spans.flatMap(p => [p.low, p.high]) : [])]);
   const domain = log ? [least / 1.3, most * 1.3] : [0, most * 1.08];
   const ticks = log ? decades(domain) : d3.ticks(0, domain[1], 8);
   const values = {type: log ? "log" : "linear", domain, ticks, grid: true};
-  const spans = points.filter(p => p.low > 0 && isFinite(p.high)), stroke = (/** @type {Point} */ p) => p.look.color;
   const marksAt = (/** @type {any} */ x, /** @type {any} */ y) => [
     Plot.dot(points, {
       x, y, stroke, r: 3.2, strokeWidth: 1.2, symbol: p => p.look.symbol,
@@ -277,7 +279,8 @@ function showPoint() {
   $("point").append(make("dl", {}, ...known.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])));
   const {folder} = p.series, samples = samplesOf(p.row), means = !folder.samples;
   place.append(make("h3", {}, `Samples of ${p.name} at n = ${size(p.n)}`));
-  if (!samples.length) return place.append(make("p", {}, "The page holds no samples of this point."));
+  const why = "it was made with --samples none, or its experiment has no file of them";
+  if (!samples.length) return place.append(make("p", {}, `The page holds no samples of this point: ${why}.`));
   const contexts = [...new Set(samples.map(s => s.context))], colors = ink();
   place.append(make("p", {class: "hint"},
     means ?
@@ -459,7 +462,8 @@ function showTable() {
   const sizes = /** @type {number[]} */ (d3.sort(new Set(points.map(p => p.n))));
   const at = (/** @type {Point[]} */ line, /** @type {number} */ n) => line.find(p => p.n === n);
   const ranked = sizes.includes(rankedBy) ? d3.sort(lines(), line => sign * (at(line, rankedBy)?.y ?? NaN)) : lines();
-  const heads = sizes.map(n => button(`rank-${n}`, size(n), () => after(() => rankedBy = n)));
+  const heads = sizes.map(n => button(`rank-${n}`, size(n), () => after(() => rankedBy = rankedBy === n ? 0 : n),
+    {"aria-pressed": String(rankedBy === n)}));
   const cell = (/** @type {Point | undefined} */ p) =>
     (p ? button(`open-${idOf(p)}`, VALUES[state.value].tell(p), () => open(p)) : "");
   const rows = ranked.map(line => [line[0].name, ...sizes.map(n => cell(at(line, n)))]);

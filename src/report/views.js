@@ -181,7 +181,7 @@ function recorded(/** @type {Folder} */ folder) {
     ["cards", allOf(runs, run => run.machine_id)],
     ["revisions", allOf(runs, revisionOf)],
     ["days", allOf(runs, dayOf)],
-    ...rules.map(name => [name.replaceAll("_", " "), allOf(runs, run => run.rules?.[name])]),
+    ...rules.map(name => [name.replaceAll("_", " "), allOf(runs, run => String(run.rules?.[name] ?? ""))]),
   ].map(([name, said]) => [name, String(said ?? "")]));
 }
 
@@ -215,7 +215,7 @@ function showConditions() {
     const {tools} = folder.machine, runs = [...runsOf(folder), ...(Array.isArray(tools) ? tools : [])];
     const refused = refusals(folder);
     place.append(make("h2", {}, folder.name), ...warnings(folder).map(line => make("p", {class: "banner"}, line)),
-      make("details", {}, make("summary", {}, counted(runs.length, "run")),
+      ...!runs.length ? [] : [make("details", {}, make("summary", {}, counted(runs.length, "run")),
         tableOf(`Runs of ${folder.name}`,
           ["experiment", "started", "revision", "card", "launch floor", "temperature", "command"],
           runs.map(run => {
@@ -223,7 +223,7 @@ function showConditions() {
             return [run.experiment ?? run.tool, run.started_utc, revisionOf(run), run.machine_id,
               floor >= 0 ? micro(floor) : "", celsius && `${celsius} °C`,
               [run.arguments ?? []].flat().join(" ")].map(word => String(word ?? ""));
-          }))),
+          })))],
       make("h3", {}, "Points without a time"),
       refused.length ?
         tableOf(`Points without a time, ${folder.name}`,
@@ -271,7 +271,11 @@ $("take").append(button("save-csv", "Rows as CSV", saveCsv),
 $("plot").addEventListener("pointerdown", event => event.stopPropagation(), true);
 window.addEventListener("hashchange", () => after(readFragment));
 darkness.addEventListener("change", show);
-window.addEventListener("resize", () => after(() => {}));
+let drawnFor = innerWidth;  // a phone's keyboard changes the height alone
+window.addEventListener("resize", () => {
+  if (innerWidth !== drawnFor && ["chart", "releases"].includes(state.view)) after(() => {});
+  drawnFor = innerWidth;
+});
 show();
 performance.mark("ready");
 document.documentElement.dataset.ready = "yes";

@@ -121,11 +121,11 @@ void lines_have_the_bits_of_exact_sums(std::size_t count, std::size_t n, const V
 /// A warp's tile is of 128 vectors, a block's of 1,024. Up to 1,024 vectors a row may be a warp's.
 TEST_P(SimLines, HaveTheBitsOfExactSums) {
   const auto as_float = [](double x) { return static_cast<float>(x); };
-  const std::vector<std::size_t> lengths{5, 130, 4101, 520, 13001};
+  const std::vector<std::size_t> lengths{5, 130, 4101, 520, 13001, 1500};
   for (const std::size_t n : few_if_sanitized(2, lengths))
     lines_have_the_bits_of_exact_sums<float, float>(5, n, as_float);
   if (sanitized) return;
-  lines_have_the_bits_of_exact_sums<float, float>(70, 600, as_float);  // enough for a warp each
+  lines_have_the_bits_of_exact_sums<float, float>(70, 600, as_float);  // warps of several blocks
   lines_have_the_bits_of_exact_sums<double, double>(5, 2051, [](double x) { return x; });
   lines_have_the_bits_of_exact_sums<float, double>(5, 700, as_float);
   lines_have_the_bits_of_exact_sums<BF16, float>(5, 8205, [](double x) { return BF16(static_cast<float>(x)); });
@@ -145,6 +145,8 @@ TEST(ExactRows, WarpsTakeShortRowsAndBlocksBelongToOneRow) {
   EXPECT_EQ(blocks(128, 8192), 128u);    // two tiles
   EXPECT_EQ(blocks(128, 32768), 512u);   // eight: four blocks each, not 4.1
   EXPECT_EQ(blocks(16, 32768), 128u);    // never more than tiles
+  EXPECT_EQ(blocks(400, 32768), 400u);   // one each
+  EXPECT_EQ(blocks(300, 32768), 528u);   // or half of all would be idle
   EXPECT_EQ(blocks(600, 32768), 528u);
 }
 

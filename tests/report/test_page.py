@@ -412,6 +412,7 @@ def test_the_conditions_are_those_of_machine_json(page, h200):
     page.open(h200, "#view=conditions")
     facts = machines(page)
     assert facts["gpu name"] == "NVIDIA H200" and facts["gpu l2"] == "60 MiB" and facts["build build type"] == "Release"
+    assert "false" in facts["paired"] and "false" in facts["full"], "a rule that did not hold is told, too"
     assert "element type i32 is not supported" in page.text("#conditions-view")
     warnings = page.texts("#conditions-view .banner")
     assert set(page.texts("#banners p")) < set(warnings) and any(line.startswith("No core was quiet") for line in warnings)
@@ -525,8 +526,11 @@ def test_a_click_on_a_columns_head_ranks_the_variants_there(page, h200, rows):
     page.wait("document.querySelector('#table td')")
     click = "[...document.querySelectorAll('#table th button')].find(b => b.textContent === arguments[0]).click()"
     times = sorted(1e6 * row_of(rows, key, 2**20)["time_median_s"] for key in page.pressed())
+    listed = of_table(page)
     page.js(click, "2^20")
     assert [numbers(text)[0] for text in of_table(page)[2**20]] == pytest.approx(times, rel=0.01)
+    page.js(click, "2^20")
+    assert of_table(page) == listed, "a second click undoes it"
     page.choose("value", "speedup")
     page.js(click, "2^12")
     speedups = [numbers(text)[0] for text in of_table(page)[2**12]]
