@@ -42,8 +42,8 @@ def shown(answer, unit: str = "") -> str:
 
 
 def resolve(results: rs.Results, unit: str, asked: str) -> str:
-    r"""What \ask stands for; Mistake where no results could answer, ResultsError where it fits several rows or a column
-    that there is not."""
+    r"""What \ask stands for; Mistake where no results could answer, ResultsError where it fits several rows or asks
+    for rows by a column that there is not. Another name that a file lacks reads as not measured."""
     if not asked:
         raise Mistake("it takes a query in braces, which has none itself")
     if unit not in UNITS:
