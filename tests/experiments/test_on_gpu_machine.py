@@ -94,6 +94,9 @@ class Machine:
         self.out, self.err = self.capsys.readouterr()
         return code
 
+    def verified(self) -> None:
+        assert self.run("--block", "verify", "--only", "verify") == 0, self.out
+
     @property
     def calls(self) -> list[str]:
         """Without the card that each reductio on the GPU must be given."""
@@ -320,11 +323,30 @@ def test_does_not_time_what_is_wrong(machine):
     machine.program('[[ $1 != verify || $* == *sanitizer* ]] || { echo "1 case failed"; exit 2; }')
     assert machine.run() == 2
     assert not [line for line in machine.calls if line.startswith("reductio run")]
-    assert machine.table["limits"] == "left: verification failed"
-    assert machine.table["again"] == "left: nothing was measured yet"
+    assert not [line for line in machine.calls if re.match("reductio (selftest|probe|compare)", line)]
+    assert machine.table["limits"] == machine.table["ncu"] == "left: verify failed"
     assert machine.run("--only", "comparison") == 2 and machine.calls == [], "nor in a later call"
+    assert machine.run("--block", "core") == 2 and machine.calls == []
     machine.program()
     assert machine.run("--only", "verify,comparison") == 0
+
+
+def test_no_block_measures_before_this_program_passed_verification(machine):
+    for block in ("core", "trust", "history", "python"):
+        assert machine.run("--block", block) == 2 and machine.calls == []
+        assert set(list(machine.table.values())[:-1]) == {"left: verify has not passed"}
+    assert machine.run("--block", "core", "--only", "limits") == 2 and machine.calls == []
+    machine.patch.setitem(script.EXPECTED_S, "verify", 9999)
+    assert machine.run("--only", "probe") == 0
+    assert machine.run("--minutes", 5) == 3 and machine.table["limits"] == "left: verify has not passed"
+    assert not [line for line in machine.calls if line.startswith("reductio run")]
+    machine.verified()
+    machine.patch.setenv("BINARY", "beef")
+    assert machine.run("--block", "core") == 2 and machine.calls == [], "another program passed"
+    machine.patch.delenv("BINARY")
+    machine.archive.rename(machine.folder / "earlier.tar.gz")
+    machine.work.rename(machine.folder / "lost")
+    assert machine.run("--block", "core", "--only", "limits", "--from", machine.folder / "earlier.tar.gz") == 0
 
 
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
@@ -419,6 +441,7 @@ def test_bad_arguments(machine, arguments, said):
 
 
 def test_a_block_is_a_choice_of_steps_in_the_same_folder(machine):
+    machine.verified()
     assert machine.run("--block", "core") == 0, machine.out
     assert list(machine.table)[:-1] == ["comparison", "limits", "ablation", "as_printed", "probe", "ncu"]
     core = [f"reductio run {e} --out results" for e in ("comparison", "limits", "ablation")] + ["reductio probe --out results"]
@@ -439,6 +462,7 @@ def test_trust_has_comparisons_of_its_own(machine):
     """So nvbench and the second comparison may be of another card than core."""
     machine.command("cub_sum", 'echo "{}" >"$2"')
     machine.command("loops", "echo mode,variant")
+    machine.verified()
     assert machine.run("--block", "core", "--only", "comparison,limits") == 0
     machine.card("GPU-2")
     assert machine.run("--block", "trust") == 0, machine.out
