@@ -97,6 +97,10 @@ class Machine:
     def verified(self) -> None:
         assert self.run("--block", "verify", "--only", "verify") == 0, self.out
 
+    def card_of(self, step: str) -> str:
+        """By the last line of its log."""
+        return (self.logs / f"{step}.log").read_text().rstrip().rsplit(" on ")[-1]
+
     @property
     def calls(self) -> list[str]:
         """Without the card that each reductio on the GPU must be given."""
@@ -226,12 +230,14 @@ def test_the_gpu_is_named_by_its_uuid_whatever_order_cuda_has(machine):
 
 
 def test_the_second_comparison_is_of_the_same_card(machine):
+    machine.command("cub_sum", 'echo "{}" >"$2"')
+    machine.command("loops", "echo mode,variant")
     assert machine.run("--only", "again") == 3 and machine.table["again"] == "left: nothing was measured yet"
     assert machine.run("--only", "limits,again") == 3 and machine.table["again"] == "left: no comparison yet"
     assert machine.run("--only", "comparison") == 0
     machine.card("GPU-2")
-    assert machine.run("--only", "again") == 3 and machine.calls == []
-    assert machine.table["again"] == "left: the first comparison ran on GPU-1"
+    assert machine.run("--only", "nvbench,again") == 3 and machine.calls == []
+    assert machine.table["nvbench"] == machine.table["again"] == "left: the first comparison ran on GPU-1"
     machine.card("GPU-1")
     machine.patch.setenv("SECONDS_OF", "9999")
     assert machine.run("--only", "again", "--minutes", 9) == 0, "as any run, it may be cut and go on"
@@ -385,7 +391,7 @@ def test_what_lies_beside_the_program_is_run(machine):
     machine.command("loops", "echo mode,variant")
     machine.command("consumer", "echo all right")
     machine.command("as_printed", 'echo rows >"$1/as-printed.csv"')
-    assert machine.run("--only", "limits,nvbench,consumer,as_printed") == 0
+    assert machine.run("--only", "comparison,nvbench,consumer,as_printed") == 0
     assert [line.split()[0] for line in machine.calls[1:]] == ["cub_sum", "loops"] * 6 + ["consumer", "as_printed", "reductio"]
     assert "reductio record FOLDER/as-printed.csv FOLDER/copies.csv" in machine.calls
     assert {f"results/nvidia-synthetic/{name}" for i in range(1, 7)
@@ -477,8 +483,26 @@ def test_trust_has_comparisons_of_its_own(machine):
     assert run["machine_id"] == "GPU-1", "that of core"
     assert machine.run("--block", "trust") == 0 and machine.calls == []
     machine.card("GPU-3")
-    (machine.logs / "again.log").unlink()
-    assert machine.run("--block", "trust") == 3 and machine.table["again"] == "left: the first comparison ran on GPU-2"
+    assert machine.run("--block", "trust") == 0 and machine.calls == [], "what is complete is of any card"
+
+
+@pytest.mark.parametrize("lacking", ["nvbench", "again"])
+def test_another_card_begins_what_trust_compares_anew(machine, lacking):
+    """All of it, since agree.py compares first with nvbench: first and one of the two could be of different cards."""
+    machine.command("cub_sum", 'echo "{}" >"$2"')
+    machine.command("loops", "echo mode,variant")
+    machine.verified()
+    others = [step for step in ("selftest", "first", "nvbench", "again") if step != lacking]
+    assert machine.run("--block", "trust", "--only", ",".join(others)) == 0
+    machine.card("GPU-2")
+    assert machine.run("--block", "trust", "--only", lacking) == 3 and machine.calls == []
+    assert machine.table[lacking] == "left: the first comparison ran on GPU-1"
+    assert machine.run("--block", "trust") == 0, machine.out
+    assert [line for line in machine.calls if " run " in line] == [
+        "reductio run comparison --out first", "reductio run limits --out first", "reductio run comparison --out again"]
+    assert sum(line.startswith("cub_sum") for line in machine.calls) == 6
+    assert machine.table["selftest"] == "done in an earlier call"
+    assert {machine.card_of(step) for step in ("first", "nvbench", "again")} == {"GPU-2"}
 
 
 def test_a_dry_run_sums_up_each_block_without_a_gpu(machine):
