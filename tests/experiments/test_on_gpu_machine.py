@@ -278,6 +278,19 @@ def test_what_was_measured_is_packed_before_the_machine_is_taken_away(machine):
     assert machine.calls == [] and machine.table["probe"] == "left: no time"
 
 
+def test_a_step_that_ran_into_the_limit_is_tried_again_where_it_has_a_call_to_itself(machine):
+    machine.patch.setitem(script.EXPECTED_S, "probe", 0)
+    machine.program(f'[[ $1 != probe ]] || {{ kill {os.getpid()}; exec sleep 600; }}')
+    assert machine.run("--only", "limits,probe") == 3 and machine.table["probe"].startswith("stopped")
+    log = machine.logs / "probe.log"
+    log.write_text(re.sub(r" in \d+ s ", " in 100 s ", log.read_text()))
+    machine.program()
+    assert machine.run("--only", "limits,probe,selftest", "--minutes", 2) == 3
+    assert machine.calls == ["reductio selftest --json"] and "probe (2:00)" in machine.table["left,"]
+    assert machine.run("--only", "limits,probe,selftest", "--minutes", 2) == 0
+    assert machine.calls == ["reductio probe --out results"]
+
+
 def test_the_commands_behind_one_that_was_stopped_are_not_started(machine):
     machine.patch.setattr(script, "PACKING_S", 0)
     machine.patch.setitem(script.EXPECTED_S, "compare", 0)
