@@ -595,6 +595,45 @@ def test_all_that_is_committed_of_a_gpu_is_written_by_a_step_of_a_block():
         assert file in named or file.startswith("nvbench/") or experiment in steps, file
 
 
+CAMPAIGN = (SOURCE / "experiments" / "campaign.md").read_text()
+
+
+def test_the_campaigns_text_names_each_block_and_tool():
+    for block in script.BLOCKS:
+        assert f"`{block}`" in CAMPAIGN or f"--block {block} " in CAMPAIGN, block
+    for tool in ("consumer", "cub_sum", "loops", "as_printed", "cub_by_c.so"):  # what `beside` is asked for
+        assert f"`bin/{tool}`" in CAMPAIGN and f'"{tool}"' in SCRIPT.read_text(), tool
+    assert "compute-sanitizer" in CAMPAIGN and "`ncu`" in CAMPAIGN and "`python`, whole" in CAMPAIGN
+
+
+def test_the_campaigns_results_are_put_in_place_by_its_commands_as_they_stand(tmp_path):
+    """Those before agree.py, on two archives of which the second has first, beside an earlier build's results."""
+    results = tmp_path / "experiments" / "results"
+    earlier = ["nvidia-h200/tuned.csv", "nvidia-h200/peers.csv", "nvidia-h100-frontier-python/frontier-python.csv.gz",
+               "nvidia-h100-frontier-python/frontier-python-cpu.csv.gz", "nvidia-h100-peers/peers.csv.gz", "cpu-intel-xeon/cpu.csv"]
+    for name in earlier:
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text("earlier\n")
+        (results / name).with_name("machine.json").write_text('{"git_revision": "another"}\n')
+    git = ["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"], ["tag", "-am", "frozen", "campaign"]):
+        subprocess.run([*git, *words], check=True)
+    for archive, name in (("reductio-results", "results/nvidia-h200/tuned.csv"), ("reductio-results-2", "first/nvidia-h200/limits.csv")):
+        packed = tmp_path / "packed" / name
+        packed.parent.mkdir(parents=True)
+        packed.write_text("new\n")
+        with tarfile.open(tmp_path / f"{archive}.tar.gz", "w:gz") as file:
+            file.add(packed, name)
+    listing = CAMPAIGN[CAMPAIGN.index("earlier=$("):].partition("```")[0]
+    subprocess.run(["bash", "-n", "-c", listing], check=True)
+    commands = "set -eu\n" + listing[:listing.index("python3 baselines")] + "cat $first/limits.csv $folder/tuned.csv"
+    done = subprocess.run(["bash", "-c", commands], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "new\nnew\n"), done.stderr
+    assert {path.relative_to(results).as_posix() for path in results.rglob("*") if path.is_file()} == {
+        "nvidia-h200/tuned.csv", "cpu-intel-xeon/cpu.csv", "cpu-intel-xeon/machine.json",
+        "nvidia-h100-frontier-python/frontier-python-cpu.csv.gz", "nvidia-h100-frontier-python/machine.json"}
+
+
 def test_without_a_gpu(machine):
     """By the command line, as a user calls it."""
     machine.command("nvidia-smi", "exit 9")
