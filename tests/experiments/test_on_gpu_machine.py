@@ -661,4 +661,4 @@ def test_each_experiment_of_the_program_is_in_a_block_and_core_fits_into_its_str
     assert listed - blocks == {"cpu"} and {*script.BY_PYTHON} <= listed
     assert blocks - listed == {*WRITTEN} - {"any", "none"} | {*script.BLOCKS["verify"], "first"}, "no block has what does not exist"
     assert listed <= script.EXPECTED_S.keys(), "their seconds are recorded"
-    assert sum(script.EXPECTED_S[step] for step in script.BLOCKS["core"]) <= 1300
+    assert sum(script.EXPECTED_S[step] for step in script.BLOCKS["core"]) <= 1450, "three calls of 9.5 minutes have 1,650 s"
