@@ -9,7 +9,6 @@ This prints in which verdicts two folders differ.
 import csv
 import json
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -20,7 +19,8 @@ from report import results as rs  # noqa: E402
 from report import tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
-FILE = Path(__file__).resolve().parent / "claims.json"
+FILE = Path(__file__).with_name("claims.json")
+LISTED = json.loads(FILE.read_text(encoding="utf-8"))
 IN_WORDS = FILE.with_name("claims_in_words.csv")  # what a person says of each verdict
 VERDICTS = tb.VERDICTS.words["verdict"]  # as they are counted
 OPEN = VERDICTS[-3], VERDICTS[-1]        # within 2 % of the threshold, not decidable here
@@ -29,14 +29,9 @@ NEXT_TEST = " | "          # between the reasons of a claim's tests
 TEST, CALLS = ["claim", "role", "n"], ["base", "variant"]
 
 
-@lru_cache(maxsize=1)
-def listed() -> dict:
-    return json.loads(FILE.read_text(encoding="utf-8"))
-
-
 def verdicts(results: rs.Results) -> pd.DataFrame | None:
     """verdicts.csv, which has each claim."""
-    table, ids = results.table("verdicts"), [c["id"] for c in listed()["claims"]]
+    table, ids = results.table("verdicts"), [c["id"] for c in LISTED["claims"]]
     if table is not None and table.loc[table["role"] == CLAIM, "claim"].tolist() != ids:
         raise rs.ResultsError(f"{results.file('verdicts.csv')} does not have each claim of claims.json once: "
                               f"{tb.MADE_BY['verdicts.csv']}")
@@ -55,7 +50,7 @@ def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | 
 def judged(results: rs.Results) -> dict[str, tuple[pd.Series, pd.DataFrame, str]]:
     """Of each claim its row, those of its tests, and its verdict: "holds", or "holds; at 2^28: no effect"."""
     table, found = verdicts(results), {}
-    for claim in listed()["claims"]:
+    for claim in LISTED["claims"]:
         first, tests = with_tests(table, claim["id"], CLAIM)
         large, _ = with_tests(table, claim["id"], AT_LARGE)
         verdict = first["verdict"]
@@ -84,7 +79,7 @@ def beside(here: rs.Results, there: rs.Results) -> pd.DataFrame:
         raise rs.ResultsError(f"{here.folder} and {there.folder} were judged by different tests: judge both again by "
                               f"`reductio summarize`")
     both = mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
-    here_alone = {c["id"] for c in listed()["claims"] if "one_machine" in c}  # that agrees with itself
+    here_alone = {c["id"] for c in LISTED["claims"] if "one_machine" in c}  # that agrees with itself
     undecided = both["verdict"].isin(OPEN) | both["verdict_there"].isin(OPEN) | both["claim"].isin(here_alone)
     return both.assign(differ=both["verdict"] != both["verdict_there"], decided=~undecided)
 

@@ -62,7 +62,7 @@ def everywhere(d: rs.Results | None, query: str) -> list:
 
 def mean(d: rs.Results, name: str) -> float:
     """A median or mean of means.csv."""
-    if name.partition(".")[0] not in contrasts.listed()["means"]:
+    if name.partition(".")[0] not in contrasts.LISTED["means"]:
         raise Mistake(f"contrasts.json has no mean {name}")
     return d.in_means(name)["value"]
 
@@ -377,4 +377,4 @@ CONSTANTS = dict(
     PLUGGED_IN=("torch/sum", "cuda-compute/reduce", "cupy/sum"), TRITON=("triton/atomic", "triton/two-launch"),
     OTHERS=("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
             "squares", "timing", "twopass", "unrolling"),  # beside tuned and comparison
-    asked=contrasts.listed, named=contrasts.named, ends=ends, call_of=call_of, release_of=rs.release_of)
+    asked=contrasts.LISTED, named=contrasts.named, ends=ends, call_of=call_of, release_of=rs.release_of)

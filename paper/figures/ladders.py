@@ -33,7 +33,7 @@ class Rung:
 
 def climb(results: rs.Results, document: str) -> list[Rung]:
     """The rungs with what the folder has of them."""
-    claimed = {t["contrast"]: t["told"] for c in claims.listed()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
+    claimed = {t["contrast"]: t["told"] for c in claims.LISTED["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
     first = contrasts.asked()[f"ladder.{document}"]
     call, = first.calls(1)

@@ -17,7 +17,7 @@ DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)
 
 def of_document(document: str) -> dict:
     """Operation, type, timing mode and so on in which the document's claims are judged."""
-    return {"device": "cuda", **claims.listed()["documents"][document]}
+    return {"device": "cuda", **claims.LISTED["documents"][document]}
 
 
 def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
