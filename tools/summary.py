@@ -97,7 +97,7 @@ def places(results: rs.Results, stem: str) -> str:
 def comparison(results: rs.Results) -> str:
     """Of each document, ours and the other libraries the call that is fastest at the largest size, as in the figure. Then
     CUB's sum, and only reading."""
-    large, peak = SIZES[-1], results.machine.peak_bytes_per_s
+    large, peak = SIZES[-1], results.machine.number("gpu.theoretical_peak_bytes_per_s")
     lines = [(s, base) for _, s, base in speedup.fastest_of_each(results, TYPE, large)]
     cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
     reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum", element_type=TYPE)

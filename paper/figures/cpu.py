@@ -30,8 +30,9 @@ def draw(results: rs.Results, element_type: str = "f32"):
     """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n. On the left the
     loops are at the largest common size, on the right stands the call of each group that is fastest there."""
     # Every sum that ran on the CPU, end to end, in each state of the cache it was measured in.
-    every = sorted((s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
-        results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),
+    table = results.experiment("cpu")
+    every = sorted((s for state in sorted(set(table["cache_state"])) for s in sr.series(
+        table, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),
         key=lambda s: s.variant)
     measured = [s for s in every if len(s.ok)]
     if not measured:
@@ -46,7 +47,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
         state = "" if s.cache_state == usual else f" ({sr.CPU_CACHE_LABELS[s.cache_state]})"
         return (f"{s.variant} {level_of(s)}" if level_of(s) else s.name) + state
 
-    busy = busy_note(results.cpu[results.cpu["element_type"] == element_type])
+    busy = busy_note(table[table["element_type"] == element_type])
     loops = [s for s in measured if level_of(s)]
     gids, widths = (["cpu:levels", "cpu:lines"], (2, 1)) if loops else (["cpu:lines"], (1,))
     figure, panels = style.sheet(2.9, gids, width_ratios=widths)

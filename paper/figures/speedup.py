@@ -97,6 +97,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
                                  [f"base:{mode}" for mode in by_mode], height_ratios=(3, 1))
     uppers, lowers = panels[:len(by_mode)], panels[len(by_mode):]
     most, ends = max(1.0, *(s.ok["speedup"].max() for _, s, _ in lines)), {}
+    fills_l2 = (results.machine.number("gpu.l2_bytes") or 0) / rs.ELEMENT_BYTES[element_type]
     for (mode, drawn), upper, lower in zip(by_mode.items(), uppers, lowers):
         upper.sharey(uppers[0])
         lower.sharey(lowers[0])
@@ -110,7 +111,6 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
         ends[upper] = [*draw_speedups(upper, drawn), (sizes[-1], 1.0, "CUB", "black")]
         ends[lower] = draw_times(lower, base, harness, mode)
-        fills_l2 = (results.machine.l2_bytes or 0) / rs.ELEMENT_BYTES[element_type]
         for axes, label in ((upper, ""), (lower, "n (elements)")):
             style.size_axis(axes, sizes, label=label)
             if sizes[0] <= fills_l2 <= sizes[-1]:
@@ -132,7 +132,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     few = any((s.ok["speedup_enough"] == "no").any() for _, s, _ in lines)
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
-               + " Dotted: L2 is full." * bool(results.machine.l2_bytes) + squares)
+               + " Dotted: L2 is full." * bool(fills_l2) + squares)
     return figure
 
 

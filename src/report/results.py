@@ -200,14 +200,6 @@ class Machine:
         """Its name, or the folder's where there is none."""
         return str(self.get("gpu.name", default=self.name))
 
-    @property
-    def peak_bytes_per_s(self) -> float | None:
-        return self.number("gpu.theoretical_peak_bytes_per_s")
-
-    @property
-    def l2_bytes(self) -> float | None:
-        return self.number("gpu.l2_bytes")
-
 
 def read_record(path: Path):
     """What a JSON file of a results folder holds."""
@@ -327,10 +319,6 @@ class Results:
     @property
     def comparison(self) -> pd.DataFrame | None:
         return self.experiment("comparison")
-
-    @property
-    def cpu(self) -> pd.DataFrame | None:
-        return self.experiment("cpu")
 
     @property
     def models(self) -> pd.DataFrame | None:
