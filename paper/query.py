@@ -19,7 +19,7 @@ import contrasts
 from claims import beside
 from figures import shapes
 from figures.frontier import points_of
-from figures.gains import speeds as speeds_by_index
+from figures.gains import speeds
 from report import results as rs
 from series import ODD
 
@@ -187,13 +187,6 @@ def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -
     """What the machine code of a kernel's loop has, alike in all of these."""
     value, = d.rows("compiler", kernel=kernel, loop="main", **where)[column].unique()
     return value
-
-
-def speeds(d: rs.Results) -> dict[str, dict]:
-    """By kernel and (index, n)."""
-    if not (by_kernel := speeds_by_index(d)):
-        raise rs.Absent("no contrasts of index")
-    return by_kernel
 
 
 def runs(d: rs.Results, *experiments: str) -> list[dict]:
@@ -370,8 +363,7 @@ def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
     return rows[rows["planted"].str.match(planted[fault])]
 
 
-WORDS = {name: f for name, f in globals().items()
-         if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] == "d"}
+WORDS = {name: f for name, f in globals().items() if isfunction(f) and f.__code__.co_varnames[0] == "d"}
 CONSTANTS = dict(
     H100="nvidia-h100-80gb-hbm3", SECOND="nvidia-h200-second", BEST="multiblock/last-block-warp", DOCUMENTS=rs.DOCUMENTS,
     PLUGGED_IN=("torch/sum", "cuda-compute/reduce", "cupy/sum"), TRITON=("triton/atomic", "triton/two-launch"),

@@ -11,21 +11,21 @@ from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 
 
-def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]]:
+def speeds(d: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]]:
     """By kernel and (index, n) its speed over the same kernel's with int, on the device or of the device's part."""
     by_kernel: dict[str, dict] = {}
-    for name, c in contrasts.like(results, "index."):
+    for name, c in contrasts.like(d, "index."):
         kernel, _, index = name.rpartition(".")
         by_kernel.setdefault(kernel, {})[index, c.n] = c
+    if not by_kernel:
+        raise rs.Absent("no contrasts of index")
     return by_kernel
 
 
 def index(results: rs.Results):
     """The type of a loop's index: the speed of each kernel with another integer, over its speed with a signed one of 32
-    bits. None where contrasts.csv has none of it."""
+    bits."""
     by_kernel = speeds(results)
-    if not by_kernel:
-        return None
     every = [c for gains in by_kernel.values() for c in gains.values()]
     sizes = sorted({c.n for c in every})
     figure, panels = style.sheet(1.4 + 0.165 * len(by_kernel), [f"index:{n}" for n in sizes], sharey=True,

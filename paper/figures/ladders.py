@@ -74,9 +74,8 @@ def draw_ladder(axes, document: str, rungs: list[Rung], ends: tuple) -> None:
         draw_points(axes, shown[word], vertical=False, label=word, **look)
     name_rows(axes, [label(r, rungs) for r in rungs])
     problem = of_document(document)
-    mode = {"device_part": "device part"}.get(problem["timing_mode"], sr.MODE_LABELS.get(problem["timing_mode"]))
-    axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}",
-                   loc="right", pad=3)
+    axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, "
+                   f"{sr.MODE_LABELS[problem['timing_mode']]}", loc="right", pad=3)
     write_beside(axes, 28, ["µs", "gain", "text"], [
         [digits(MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "", f"{r.claimed:g}" if r.claimed else ""]
         if r.time.known else ["", "", "not measured"] for r in rungs])

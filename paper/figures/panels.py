@@ -5,11 +5,9 @@ mixes timing modes without saying so in its title or legend. Only points with st
 """
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 import claims
 from report import style
-
 
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
 DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
@@ -47,9 +45,7 @@ def gain_axis(axes, low: float, high: float, steps: tuple = (1, 2, 5)) -> None:
     """A logarithmic x between these ends, with plain numbers at these steps of each decade."""
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(LogLocator(10, subs=steps))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    style.decade_axis(axes.xaxis, steps)
 
 
 def name_rows(axes, names: list[str]) -> None:

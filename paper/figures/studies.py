@@ -18,7 +18,8 @@ def grid(results: rs.Results):
     document = of_document("multiblock")
     same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
-    rows = rows.assign(grid=rs.setting(rows, "grid")).dropna(subset=["grid", "share_of_read_ceiling"])
+    grids = rows["settings"].str.extract(r"\bgrid=(\d+)(?:;|$)", expand=False)  # NaN of words, as auto
+    rows = rows.assign(grid=grids.astype(float)).dropna(subset=["grid", "share_of_read_ceiling"])
     own = rows[rows["n"] == document["n"][0]]
     if own.empty:
         return None

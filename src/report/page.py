@@ -162,10 +162,8 @@ def read_folder(folder: Path, made: Path | None, samples: bool, blob: Blob) -> d
 
 def names_of(folders: list[Path]) -> list[str]:
     """Their last parts, as few as tell them apart: before/mine and after/mine."""
-    def last(depth: int) -> list[str]:
-        return ["/".join(folder.parts[-depth:]) for folder in folders]
-
-    return next(last(d) for d in range(1, 99) if len(set(last(d))) == len(folders))
+    by_depth = (["/".join(folder.parts[-depth:]) for folder in folders] for depth in range(1, 99))
+    return next(names for names in by_depth if len(set(names)) == len(folders))
 
 
 # ------------------------------------------------------------------------------------------------- the page

@@ -58,11 +58,6 @@ def parse_call(call: str) -> tuple[str, dict[str, str]]:
     return variant, parse_settings(settings.replace(",", ";"))
 
 
-def setting(rows: pd.DataFrame, name: str) -> pd.Series:
-    """A setting of each row as a number; NaN where it has none, or a word."""
-    return pd.to_numeric(rows["settings"].map(lambda settings: parse_settings(settings).get(name)), errors="coerce")
-
-
 def fastest(rows: pd.DataFrame) -> pd.Series:
     """The row of the shortest time."""
     return rows.loc[rows["time_median_s"].idxmin()]

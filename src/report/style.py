@@ -61,9 +61,9 @@ def color_of(group: str) -> str:
     return GROUP_COLORS.get(group) or LIBRARY_COLORS.get(group, MARK_COLOR)
 
 
-def line_style(variant_index: int, settings_index: int, colors: int = len(LINE_COLORS)) -> dict:
-    """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn, in so many colours."""
-    color = LINE_COLORS[variant_index % colors]
+def line_style(variant_index: int, settings_index: int) -> dict:
+    """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn."""
+    color = LINE_COLORS[variant_index % len(LINE_COLORS)]
     # Past nine variants markers come round again, hollow.
     hollow = (variant_index // len(MARKERS)) % 2 == 1
     return {"color": color, "marker": MARKERS[variant_index % len(MARKERS)],
@@ -91,11 +91,12 @@ def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n 
     axis.set_minor_formatter(NullFormatter())
 
 
-def decade_axis(axis) -> None:
-    """A logarithmic value axis with plain numbers: 1, 10, 100, and 2 and 5 between them where there are few."""
+def decade_axis(axis, steps: tuple = ()) -> None:
+    """A logarithmic axis with plain numbers at these steps of each decade; if none are named, at 1, 10, 100, and at 2 and 5
+    between them where there are few."""
     low, high = axis.get_view_interval()
     few = high < 100 * max(low, 1e-300)
-    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
+    axis.set_major_locator(LogLocator(10, subs=steps or ((1, 2, 5) if few else (1,))))
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axis.set_minor_locator(NullLocator())
 
