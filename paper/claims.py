@@ -15,8 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import pandas as pd  # noqa: E402
 
-from report import results as rs  # noqa: E402
-from report import tables as tb  # noqa: E402
+from report import results as rs, tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
 FILE = Path(__file__).with_name("claims.json")

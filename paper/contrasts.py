@@ -8,8 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from report import results as rs
-from report import tables as tb
+from report import results as rs, tables as tb
 
 FILE = Path(__file__).with_name("contrasts.json")
 LISTED = json.loads(FILE.read_text(encoding="utf-8"))

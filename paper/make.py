@@ -20,10 +20,8 @@ from report.command_line import Parser, needed_by, one_line  # noqa: E402
 
 with needed_by("make.py: error: it"):
     import claims
-    from report import results as rs
-    from report import tables as tb
     from figures import ablation, cpu, frontier, gains, kernels, ladders, shapes, speedup, studies, tuned
-    from report import style
+    from report import results as rs, style, tables as tb
     from text import numbers, tables
 
 ROOT = Path(__file__).resolve().parents[1]

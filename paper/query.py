@@ -2,8 +2,8 @@
 
     us("cub/sum", 2**28), row("goals", goal="cold", quantity="ceiling")["measured"]
 
-A query is an expression in Python's syntax. It looks up: its words are the functions of this file, without their `d`, the
-folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host").
+A query is an expression in Python's syntax. It looks up: its words are the functions that this file has, without their `d`,
+the folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host").
 """
 
 import ast
@@ -168,12 +168,6 @@ def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
     return call_of(rs.fastest(by_hand(d, n=n, **which)))
 
 
-def open_claims(d: rs.Results, other: str) -> int:
-    """How many claims another folder leaves undecided at the document's own size, or near a threshold."""
-    verdicts = d.other(other).rows("verdicts", role="claim")["verdict"]
-    return verdicts.isin(["not decidable here", "within 2 % of the threshold"]).sum()
-
-
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
     try:
@@ -302,12 +296,6 @@ def at_shape(d: rs.Results, operation: str, line, variant: str, size: int = 26) 
 def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
     """The fastest call at each shape and size, if it begins so."""
     return [variant for variant in shapes.fastest_at(of_shapes(d))["variant"] if variant.startswith(calls)]
-
-
-def half_width(d: rs.Results, size: int) -> float:
-    """Of the times at shapes of 2^size elements: how far the widest interval reaches to either side."""
-    table = of_shapes(d, size=size)
-    return ((table["time_ci_high_s"] - table["time_ci_low_s"]) / table["time_median_s"] / 2).max()
 
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:

@@ -1,7 +1,6 @@
 import series as sr
 import contrasts
-from report import results as rs
-from report import style
+from report import results as rs, style
 from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks

@@ -1,9 +1,6 @@
 import series as sr
-from report import results as rs
-from report import style
+from report import results as rs, style
 from report.plot import busy_note
-from report.style import GIGA
-from figures.panels import draw_points
 from figures.speedup import label_ends
 
 HATCHES = ("", "////", "....", "xxxx")
@@ -23,7 +20,7 @@ def largest_common_size(calls: list[sr.Series]) -> int:
 
 def rates(points) -> tuple:
     """Throughputs in GB/s, and the ends of their intervals."""
-    return tuple(points["bytes"] / points[c] / GIGA for c in ("time", "high", "low"))
+    return tuple(points["bytes"] / points[c] / style.GIGA for c in ("time", "high", "low"))
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
@@ -58,7 +55,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
     for k, s in enumerate(lines):
         look = style.line_style(k, 0)
         value, *interval = rates(s.points)
-        draw_points(axes, zip(s.points["n"], value, *interval), elinewidth=0.5, label=s.name, **look)
+        style.draw_points(axes, zip(s.points["n"], value, *interval), elinewidth=0.5, label=s.name, **look)
         last = value.last_valid_index()
         ends.append((s.points["n"][last], value[last], words(s), look["color"]))
     axes.set_yscale("log")

@@ -1,8 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from report import results as rs
-from report import style
+from report import results as rs, style
 from figures.panels import gain_axis, name_rows, write_beside
 
 TYPES = {"f32": np.float32, "f64": np.float64}

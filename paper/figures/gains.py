@@ -4,8 +4,7 @@ import numpy as np
 
 import series as sr
 import contrasts
-from report import results as rs
-from report import style
+from report import results as rs, style
 from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}

@@ -3,10 +3,8 @@ from dataclasses import dataclass
 import series as sr
 import claims
 import contrasts
-from report import results as rs
-from report import style
-from report.style import MICRO
-from figures.panels import draw_points, gain_axis, name_rows, of_document, write_beside
+from report import results as rs, style
+from figures.panels import gain_axis, name_rows, of_document, write_beside
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -71,13 +69,13 @@ def draw_ladder(axes, document: str, rungs: list[Rung], ends: tuple) -> None:
     for k, now, *_ in shown["now"]:
         axes.plot([ends[0], now], [k, k], **STEM_LOOK)
     for word, look in (("then", THEN), ("now", NOW)):
-        draw_points(axes, shown[word], vertical=False, label=word, **look)
+        style.draw_points(axes, shown[word], vertical=False, label=word, **look)
     name_rows(axes, [label(r, rungs) for r in rungs])
     problem = of_document(document)
     axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, "
                    f"{sr.MODE_LABELS[problem['timing_mode']]}", loc="right", pad=3)
     write_beside(axes, 28, ["µs", "gain", "text"], [
-        [digits(MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "", f"{r.claimed:g}" if r.claimed else ""]
+        [digits(style.MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "", f"{r.claimed:g}" if r.claimed else ""]
         if r.time.known else ["", "", "not measured"] for r in rungs])
 
 

@@ -4,8 +4,6 @@ No figure names a variant: a variant that appears in the CSV appears here, in th
 mixes timing modes without saying so in its title or legend. Only points with status ok are drawn.
 """
 
-import numpy as np
-
 import claims
 from report import style
 
@@ -18,25 +16,12 @@ def of_document(document: str) -> dict:
     return {"device": "cuda", **claims.LISTED["documents"][document]}
 
 
-def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
-    """Marks from (x, value, low, high), joined if the look has a line, each with its interval where it has one. A NaN
-    value breaks the line, so that none goes across what was not measured."""
-    if not (points := sorted(points)):
-        return
-    x, value, low, high = np.array(points, float).T
-    errors = np.nan_to_num(np.clip([value - low, high - value], 0, None))
-    if vertical:
-        axes.errorbar(x, value, yerr=errors, elinewidth=elinewidth, **look)
-    else:
-        axes.errorbar(value, x, xerr=errors, elinewidth=elinewidth, **look)
-
-
 def gain_rows(axes, marks: dict, looks: dict, label: str, apart: float) -> None:
     """Marks in rows that are gains, (row, value, low, high); a line where these are 1. By what has a look, and so far
     apart in a row."""
     for i, (word, look) in enumerate(looks.items()):
         shift = apart * (i - (len(looks) - 1) / 2)
-        draw_points(axes, [(row + shift, *gain) for row, *gain in marks[word]], vertical=False, label=str(word), **look)
+        style.draw_points(axes, [(row + shift, *gain) for row, *gain in marks[word]], vertical=False, label=str(word), **look)
     axes.axvline(1, **PARITY_LOOK)
     axes.set_xlabel(label, labelpad=1)
 

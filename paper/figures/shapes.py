@@ -5,8 +5,7 @@ import pandas as pd
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
 import series as sr
-from report import results as rs
-from report import style
+from report import results as rs, style
 
 # What is summed, and in which column stands how many elements one output has.
 SECTIONS = {"row_sums": ("rows", "shape_columns"), "column_sums": ("columns", "shape_rows"),

@@ -1,9 +1,7 @@
 import numpy as np
 
 import series as sr
-from report import results as rs
-from report import style
-from report.style import FLOOR_LOOK, shade_above
+from report import results as rs, style
 from figures.panels import DOTTED_LOOK
 
 # Each line's marker, so that it can be told without colour.
@@ -74,8 +72,9 @@ def draw_times(axes, base: sr.Series, harness, mode: str) -> list[tuple]:
     drawn = [(base.ok["n"], base.ok["time"], "CUB", "black", dict(color="black", label=base.name))]
     if mode == "device":
         ceiling = dict(color=style.CEILING_EDGE, linewidth=0.9, label="read ceiling")
+        empty = style.FLOOR_LOOK | dict(label="an empty call")
         drawn += [(harness["n"], harness["read"], "read ceiling", style.MARK_COLOR, ceiling),
-                  (harness["n"], harness["floor"], "an empty call", style.MARK_COLOR, FLOOR_LOOK | dict(label="an empty call"))]
+                  (harness["n"], harness["floor"], "an empty call", style.MARK_COLOR, empty)]
     ends = []
     for n, time, word, color, look in drawn:
         n, time = n[time.notna()], 1e6 * time.dropna()
@@ -107,7 +106,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         reading = base.ok.dropna(subset=["share"]) if mode == "device" else harness[:0]
         if len(reading):
             most = max(most, 1 / reading["share"].min())
-            shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
+            style.shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
         sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
         ends[upper] = [*draw_speedups(upper, drawn), (sizes[-1], 1.0, "CUB", "black")]
         ends[lower] = draw_times(lower, base, harness, mode)

@@ -4,9 +4,8 @@ from matplotlib.ticker import MaxNLocator
 
 import series as sr
 import contrasts
-from report import results as rs
-from report import style
-from figures.panels import DOTTED_LOOK, PARITY_LOOK, draw_points, in_words, looks_of, of_document
+from report import results as rs, style
+from figures.panels import DOTTED_LOOK, PARITY_LOOK, in_words, looks_of, of_document
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
 BLOCK = 1024
@@ -31,8 +30,8 @@ def grid(results: rs.Results):
     figure, (axes,) = style.sheet(2.7, ["grid"], width=style.COLUMN_WIDTH)
     looks = looks_of(lines, markersize=3)
     for n, points in lines.items():
-        draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
-        draw_points(axes, [p for p in points if p[0] >= n / BLOCK],  # a thread an element, far from the others
+        style.draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
+        style.draw_points(axes, [p for p in points if p[0] >= n / BLOCK],  # a thread an element, far from the others
                     label=f"{n}, all threads", **looks[n] | dict(linestyle="", markerfacecolor="white"))
     style.size_axis(axes, [p[0] for points in lines.values() for p in points], 1.5, label=f"blocks of {BLOCK} threads")
     axes.set_ylim(0, 1.03)
@@ -70,7 +69,7 @@ def latency(results: rs.Results):
     threads = sorted({x for points in lines.values() for x, *_ in points})
     figure, (axes,) = style.sheet(3.4, ["latency"], width=style.COLUMN_WIDTH)
     for call, points in lines.items():
-        draw_points(axes, points, label=call, **looks[call])
+        style.draw_points(axes, points, label=call, **looks[call])
     for words, of_load in cycles.items():
         axes.axhline(of_load, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=words)
     axes.plot(*zip(*[(t, cycles["memory"] - t) for t in threads if t < cycles["memory"]]), gid="hidden", **HIDDEN_LOOK)
@@ -119,7 +118,7 @@ def levels(results: rs.Results):
         drawn = {n: over_itself + [(blocks_of(int(loads), n) if by_blocks else int(loads), *c.interval)
                                    for loads, c in gains if c.n == n] for n in looks}
         for n, points in drawn.items():
-            draw_points(axes, points, label=str(n), **looks[n])
+            style.draw_points(axes, points, label=str(n), **looks[n])
             few = [(x, gain) for x, gain, *_ in points if (x if by_blocks else blocks_of(x, n)) < sms]
             axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
         axes.set_yscale("log")

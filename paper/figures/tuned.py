@@ -1,9 +1,8 @@
 import pandas as pd
 
 import series as sr
-from report import results as rs
-from report import style
-from figures.panels import PARITY_LOOK, draw_points
+from report import results as rs, style
+from figures.panels import PARITY_LOOK
 
 # By label the words, the way of timing, the state of the cache, and how many elements off alignment the data start.
 WAYS = {"cold_dirty": ("L2 cold, dirty", "device", "cold_dirty", 0), "warm": ("L2 warm", "device", "warm", 0),
@@ -60,4 +59,4 @@ def draw_sizes(axes, points: pd.DataFrame, label: str, look: dict, *columns: str
     powers = points["n"] & (points["n"] - 1) == 0
     for part, name, how in ((points[powers], label, dict(look, markersize=2.4)),
                             (points[~powers], f"{label}, {DRAWN}", between_look(look))):
-        draw_points(axes, part[["n", *columns]].astype(float).values.tolist(), elinewidth=0.5, label=name, **how)
+        style.draw_points(axes, part[["n", *columns]].astype(float).values.tolist(), elinewidth=0.5, label=name, **how)

@@ -22,8 +22,7 @@ with needed_by("reductio: a report"):
     import numpy as np
     import pandas as pd
 
-    from . import results as rs
-    from . import tables as tb
+    from . import results as rs, tables as tb
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1] if HERE.parent.name == "src" else None  # the project; None of an installed package

@@ -71,11 +71,6 @@ def line_style(variant_index: int, settings_index: int) -> dict:
             "markerfacecolor": "white" if hollow else color}
 
 
-def library_style(group: str, index: int) -> dict:
-    """Reference lines: no markers, black or grey, a little thicker than variants."""
-    return {"color": color_of(group), "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.3, "zorder": 1.9}
-
-
 def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n (elements)") -> None:
     """A logarithmic x that ends so many times beyond these sizes, with labels 2^10, 2^14, ... and a tick at every
     second power."""
@@ -106,6 +101,19 @@ def shade_above(axes, n, value) -> None:
     known = np.isfinite(value)
     axes.fill_between(n[known], value[known], ABOVE, color=CEILING_COLOR, linewidth=0, zorder=0.5)
     axes.plot(n[known], value[known], color=CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")
+
+
+def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
+    """Marks from (x, value, low, high), joined if the look has a line, each with its interval where it has one. A NaN
+    value breaks the line, so that none goes across what was not measured."""
+    if not (points := sorted(points)):
+        return
+    x, value, low, high = np.array(points, float).T
+    errors = np.nan_to_num(np.clip([value - low, high - value], 0, None))
+    if vertical:
+        axes.errorbar(x, value, yerr=errors, elinewidth=elinewidth, **look)
+    else:
+        axes.errorbar(value, x, xerr=errors, elinewidth=elinewidth, **look)
 
 
 def power_label(n: float) -> str:
