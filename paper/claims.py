@@ -83,27 +83,24 @@ def beside(here: rs.Results, there: rs.Results) -> pd.DataFrame:
     return both.assign(differ=both["verdict"] != both["verdict_there"], decided=~undecided)
 
 
-def print_differences(here: Path, there: Path) -> None:
-    """All rows whose verdicts differ, single steps of claims included; and how many do."""
-    both = beside(rs.Results(here), rs.Results(there))
-    if both["differ"].any():
-        changed = both.loc[both["differ"], [*TEST, *CALLS, "verdict", "ratio", "verdict_there", "ratio_there"]]
-        print(f"_there: {there.resolve().name}\n" + changed.astype({"n": "Int64"}).to_string(index=False, na_rep="") + "\n")
-    for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
-        asked = both[both["role"] == role]
-        decided = asked[asked["decided"]]
-        otherwise = decided["differ"].sum()
-        how = f"{len(decided) - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
-        print(f"at {words}: both decide {len(decided)} of {len(asked)} verdicts, {how}")
-
-
 @one_line("claims.py: error")
 def main(arguments: list[str] | None) -> None:
     parser = Parser(prog="claims.py", description="Prints in which verdicts two results folders differ.")
     parser.add_argument("folder", type=Path, help="results folder with a verdicts.csv")
     parser.add_argument("--beside", type=Path, metavar="DIR", required=True, help="the other results folder")
     options = parser.parse_args(arguments)
-    print_differences(options.folder, options.beside)
+    # All rows whose verdicts differ, single steps of claims included; and how many do.
+    both = beside(rs.Results(options.folder), rs.Results(options.beside))
+    if both["differ"].any():
+        changed = both.loc[both["differ"], [*TEST, *CALLS, "verdict", "ratio", "verdict_there", "ratio_there"]]
+        rows = changed.astype({"n": "Int64"}).to_string(index=False, na_rep="")
+        print(f"_there: {options.beside.resolve().name}\n{rows}\n")
+    for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
+        asked = both[both["role"] == role]
+        decided = asked[asked["decided"]]
+        otherwise = decided["differ"].sum()
+        how = f"{len(decided) - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
+        print(f"at {words}: both decide {len(decided)} of {len(asked)} verdicts, {how}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 import os
 import re
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -64,11 +63,12 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
         draw, files = FIGURES[name]
         sources = [results.file(file) for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
-        figure = None
-        with suppress(rs.Absent):
-            figure = draw(results) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
-        if figure is None:
+        try:
+            if not sources[0].exists():
+                raise rs.Absent
+            figure = draw(results)
+        except rs.Absent:
             print(f"  {name}: not drawn, {lacking}")
             continue
         written += style.save(figure, out, name)

@@ -2,8 +2,8 @@
 
     us("cub/sum", 2**28), row("goals", goal="cold", quantity="ceiling")["measured"]
 
-A query is an expression in Python's syntax. It looks up: its words are the functions that this file has, without their `d`,
-the folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host").
+A query is an expression in Python's syntax. It looks up: its words are the functions that this file has, without their
+`d`, the folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host").
 """
 
 import ast
@@ -128,18 +128,14 @@ def machine(d: rs.Results, path: str, of: str = "machine.json"):
 
 def dates(d: rs.Results, *experiments: str) -> str:
     """The first and the last day on which these, or all, were measured."""
-    days = {t[:10] for name in rs.experiments_in(d.folder) if name in experiments or not experiments
-            for t in d.rows(name)["timestamp_utc"] if t}
-    if not days:
-        raise rs.Absent(f"no dates of {experiments}")
+    days = rs.needed({t[:10] for name in rs.experiments_in(d.folder) if name in experiments or not experiments
+                      for t in d.rows(name)["timestamp_utc"] if t}, f"no dates of {experiments}")
     return " to ".join(dict.fromkeys((min(days), max(days))))
 
 
 def repeated(d: rs.Results, file: str, **where) -> float:
     """The share of points that two runs agree at: the interval of their ratio includes 1."""
-    points = d.rows(file, **where).query("ratio > 0")
-    if not len(points):
-        raise rs.Absent(f"no points of {file}")
+    points = rs.needed(d.rows(file, **where).query("ratio > 0"), f"no points of {file}")
     return len(points.query("ratio_low <= 1 <= ratio_high")) / len(points)
 
 

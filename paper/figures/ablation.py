@@ -16,13 +16,11 @@ def rows_of() -> list[tuple[str, str]]:
 
 
 def draw(results: rs.Results):
-    """What each choice at the three levels gains over the base's, and how choices of two levels go together. None where
-    contrasts.csv has none of the effects."""
+    """What each choice at the three levels gains over the base's, and how choices of two levels go together. Absent
+    where contrasts.csv has none of the effects."""
     rows = rows_of()
-    effects = {(k, n): c for k, (level, choice) in enumerate(rows) for n in SIZES
-               if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known}
-    if not effects:
-        return None
+    effects = rs.needed({(k, n): c for k, (level, choice) in enumerate(rows) for n in SIZES
+                         if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known})
     figure, (left, right) = style.sheet(1.5 + 0.2 * len(rows), ["effects", "interactions"], width_ratios=(2, 3))
     draw_effects(left, effects, rows)
     draw_interactions(right, results)

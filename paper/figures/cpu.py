@@ -13,9 +13,8 @@ def level_of(s: sr.Series) -> str:
 
 
 def largest_common_size(calls: list[sr.Series]) -> int:
-    if not (shared := set.intersection(*(set(s.ok["n"]) for s in calls))):
-        raise rs.Absent(f"a size of all of {', '.join(s.variant for s in calls)}")
-    return max(shared)
+    shared = set.intersection(*(set(s.ok["n"]) for s in calls))
+    return max(rs.needed(shared, f"a size of all of {', '.join(s.variant for s in calls)}"))
 
 
 def rates(points) -> tuple:
@@ -31,9 +30,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
     every = sorted((s for state in sorted(set(table["cache_state"])) for s in sr.series(
         table, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),
         key=lambda s: s.variant)
-    measured = [s for s in every if len(s.ok)]
-    if not measured:
-        return None
+    measured = rs.needed([s for s in every if len(s.ok)])
     machine = results.machine_of("cpu.csv")
     states = [s.cache_state for s in measured]
     usual = max(sorted(set(states)), key=states.count)  # others are marked where they are drawn

@@ -16,14 +16,12 @@ def speeds(d: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]
     for name, c in contrasts.like(d, "index."):
         kernel, _, index = name.rpartition(".")
         by_kernel.setdefault(kernel, {})[index, c.n] = c
-    if not by_kernel:
-        raise rs.Absent("no contrasts of index")
-    return by_kernel
+    return rs.needed(by_kernel, "no contrasts of index")
 
 
 def index(results: rs.Results):
     """The type of a loop's index: the speed of each kernel with another integer, over its speed with a signed one of 32
-    bits."""
+    bits. Absent where contrasts.csv has none of it."""
     by_kernel = speeds(results)
     every = [c for gains in by_kernel.values() for c in gains.values()]
     sizes = sorted({c.n for c in every})
@@ -54,15 +52,13 @@ SLOWEST = 1 / 40  # as fast as CUB; calls that are slower are named below rather
 
 def peers(results: rs.Results):
     """What Python users call, and our own sum called from C++: how many times as fast as CUB called from C++ their
-    kernels alone are, and their calls until the result is in host memory, at each n. None where peers.csv has no
+    kernels alone are, and their calls until the result is in host memory, at each n. Absent where peers.csv has no
     sums of floats by CUB."""
     table = rs.where_is(results.experiment("peers"), element_type="f32", status="ok", cache_state="cold_dirty",
                         timing_mode=list(PANELS))
     table = table[table["speedup"].notna() & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])
-    drawn = table[~table["variant"].isin(slow)]
-    if drawn.empty:
-        return None
+    drawn = rs.needed(table[~table["variant"].isin(slow)])
     # The fastest calls at the smallest size first, ours above all.
     first = drawn[drawn["timing_mode"] == "end_to_end"].sort_values("n").groupby("variant")["speedup"].first()
     names = sorted(set(drawn["variant"]), key=lambda v: (v != OURS, -first.get(v, 0), v))

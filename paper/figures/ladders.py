@@ -75,17 +75,16 @@ def draw_ladder(axes, document: str, rungs: list[Rung], ends: tuple) -> None:
     axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, "
                    f"{sr.MODE_LABELS[problem['timing_mode']]}", loc="right", pad=3)
     write_beside(axes, 28, ["µs", "gain", "text"], [
-        [digits(style.MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "", f"{r.claimed:g}" if r.claimed else ""]
+        [digits(style.MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "",
+         f"{r.claimed:g}" if r.claimed else ""]
         if r.time.known else ["", "", "not measured"] for r in rungs])
 
 
 def draw(results: rs.Results):
     """Each document's steps at its own n: how fast each kernel is over the first, and where the text's own gains would
-    lead. None where the folder has none of the steps."""
+    lead. Absent where the folder has none of the steps."""
     ladders = {document: rungs for document in rs.DOCUMENTS if (rungs := climb(results, document))[0].time.known}
-    columns = [kept for column in COLUMNS if (kept := [d for d in column if d in ladders])]
-    if not columns:
-        return None
+    columns = rs.needed([kept for column in COLUMNS if (kept := [d for d in column if d in ladders])])
     values = [v for rungs in ladders.values() for points in heights(rungs).values() for _, *speeds in points for v in speeds]
     ends = min(values) / 1.3, 1.25 * max(values)
     figure, _ = style.sheet(3.7)

@@ -21,7 +21,8 @@ def gain_rows(axes, marks: dict, looks: dict, label: str, apart: float) -> None:
     apart in a row."""
     for i, (word, look) in enumerate(looks.items()):
         shift = apart * (i - (len(looks) - 1) / 2)
-        style.draw_points(axes, [(row + shift, *gain) for row, *gain in marks[word]], vertical=False, label=str(word), **look)
+        shifted = [(row + shift, *gain) for row, *gain in marks[word]]
+        style.draw_points(axes, shifted, vertical=False, label=str(word), **look)
     axes.axvline(1, **PARITY_LOOK)
     axes.set_xlabel(label, labelpad=1)
 

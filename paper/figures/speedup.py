@@ -87,11 +87,9 @@ def draw_times(axes, base: sr.Series, harness, mode: str) -> list[tuple]:
 def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     """How many times as fast as CUB each document's fastest kernel, ours and the other libraries are: whole calls on
     the device on the left, calls until the result is on the host on the right; below them the times that the
-    speedups are over. None where the results hold no times of CUB and another call of this type."""
+    speedups are over. Absent where the results hold no times of CUB and another call of this type."""
     lines = fastest_of_each(results, element_type, n)
-    by_mode = {mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])}
-    if not by_mode:
-        return None
+    by_mode = rs.needed({mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])})
     figure, panels = style.sheet(3.57, [f"speedup:{mode}" for mode in by_mode],
                                  [f"base:{mode}" for mode in by_mode], height_ratios=(3, 1))
     uppers, lowers = panels[:len(by_mode)], panels[len(by_mode):]

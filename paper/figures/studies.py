@@ -13,16 +13,13 @@ BLOCK = 1024
 
 def grid(results: rs.Results):
     """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks.
-    None where multiblock.csv has nothing of the document's own size."""
+    Absent where multiblock.csv has nothing of the document's own size."""
     document = of_document("multiblock")
     same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
     grids = rows["settings"].str.extract(r"\bgrid=(\d+)(?:;|$)", expand=False)  # NaN of words, as auto
     rows = rows.assign(grid=grids.astype(float)).dropna(subset=["grid", "share_of_read_ceiling"])
-    own = rows[rows["n"] == document["n"][0]]
-    if own.empty:
-        return None
-    best = rs.fastest(own)["variant"]
+    best = rs.fastest(rs.needed(rows[rows["n"] == document["n"][0]]))["variant"]
     rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     rows = rows.assign(low=reading / rows["time_ci_high_s"], high=reading / rows["time_ci_low_s"])
@@ -54,7 +51,7 @@ HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)
 
 def latency(results: rs.Results):
     """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the
-    latency of one load (S6). None where contrasts.csv has none of it; Absent without the latencies of `reductio probe`."""
+    latency of one load (S6). Absent where contrasts.csv has none of it; without the latencies of `reductio probe`."""
     document = of_document("squares")
     n, lines, looks = document["n"][0], {}, {}
     for i, variant in enumerate(("strided", "chunked")):
@@ -63,10 +60,8 @@ def latency(results: rs.Results):
             looks[call] = style.line_style(i, j) | dict(markersize=3.2)
             lines[call] = [(int(threads), *(int(threads) / n * cycles for cycles in c.interval))
                            for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
-    if not any(lines.values()):
-        return None
+    threads = rs.needed(sorted({x for points in lines.values() for x, *_ in points}))
     cycles = {words: results.in_means(f"probe.load_latency_{words.lower()}.cycles")["value"] for words in ("memory", "L2")}
-    threads = sorted({x for points in lines.values() for x, *_ in points})
     figure, (axes,) = style.sheet(3.4, ["latency"], width=style.COLUMN_WIDTH)
     for call, points in lines.items():
         style.draw_points(axes, points, label=call, **looks[call])
@@ -103,12 +98,11 @@ def blocks_of(loads: int, n: int) -> int:
 
 def levels(results: rs.Results):
     """Document levels: the gain of several loads a thread over one, of a global stride over a local one, and of
-    finishing by atomics over a second launch and over the host, at each size. None where contrasts.csv has none of
+    finishing by atomics over a second launch and over the host, at each size. Absent where contrasts.csv has none of
     it."""
     # The loads of a thread end a contrast's name.
-    by_panel = {gid: gains for gid, (prefix, *_) in PANELS.items() if (gains := contrasts.like(results, prefix))}
-    if not by_panel:
-        return None
+    by_panel = rs.needed({gid: gains for gid, (prefix, *_) in PANELS.items()
+                          if (gains := contrasts.like(results, prefix))})
     looks = looks_of(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
     sms = results.machine.number("gpu.sm_count") or 0
     figure, panels = style.sheet(2.8, list(by_panel))

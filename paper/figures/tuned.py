@@ -15,14 +15,13 @@ DRAWN = "between powers of two"
 def draw(results: rs.Results, element_type: str = "f32"):
     """The project's own sum: on the left its speedup over CUB against n in four situations, on the right how near it
     and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
-    stand by themselves, since neighbours among them need not be alike. None where tuned.csv has nothing of tuned
+    stand by themselves, since neighbours among them need not be alike. Absent where tuned.csv has nothing of tuned
     beside CUB."""
     rows = results.rows("tuned", variant=["cub/sum", "tuned/sum"]).dropna(subset=["speedup"]).sort_values("n")
     rows = rows[~rows["n"].isin(sr.ODD) & ((rows["variant"] == "cub/sum") | rows["settings"].str.startswith("reading=auto"))]
     all_of_ours, rows = rows[rows["variant"] == "tuned/sum"], rows[rows["element_type"] == element_type]
     by_call = dict(iter(rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])))
-    if not any(variant == "tuned/sum" for variant, *_ in by_call):
-        return None
+    rs.needed([call for call in by_call if call[0] == "tuned/sum"])
     figure, (speed, share) = style.sheet(2.8, ["speedup", "share"], width_ratios=(8, 7))
     ways, shares = {}, {}
     for k, (label, (words, *way)) in enumerate(WAYS.items()):

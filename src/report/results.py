@@ -32,6 +32,13 @@ class Absent(LookupError):
     """A results folder does not have it."""
 
 
+def needed(found, what: str = "no such points"):
+    """What was found; Absent if that is nothing."""
+    if not len(found):
+        raise Absent(what)
+    return found
+
+
 def where_is(table: pd.DataFrame, **values) -> pd.DataFrame:
     """The rows that have these values; of several, any of them."""
     kept = np.arange(len(table))
