@@ -20,7 +20,6 @@ from report.command_line import Parser, one_line  # noqa: E402
 
 FILE = Path(__file__).with_name("claims.json")
 LISTED = json.loads(FILE.read_text(encoding="utf-8"))
-IN_WORDS = FILE.with_name("claims_in_words.csv")  # what a person says of each verdict
 VERDICTS = tb.VERDICTS.words["verdict"]  # as they are counted
 OPEN = VERDICTS[-3], VERDICTS[-1]        # within 2 % of the threshold, not decidable here
 CLAIM, AT_LARGE, STEP, BESIDE = tb.VERDICTS.words["role"]
@@ -61,7 +60,7 @@ def judged(results: rs.Results) -> dict[str, tuple[pd.Series, pd.DataFrame, str]
 
 def in_words() -> dict[str, dict[str, str]]:
     """By claim what a person says of it, and of which verdict."""
-    with IN_WORDS.open(newline="", encoding="utf-8") as file:
+    with FILE.with_name("claims_in_words.csv").open(newline="", encoding="utf-8") as file:
         return {row["claim"]: row for row in csv.DictReader(file)}
 
 

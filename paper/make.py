@@ -27,7 +27,6 @@ ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
 DEFAULT_OUT = ROOT / "paper" / "generated"
 
-
 # Of each figure what draws it, and the files that it is drawn from, without the first of which there is none.
 FIGURES = {"index": (gains.index, "contrasts.csv"), "ladders": (ladders.draw, "contrasts.csv"),
            "levels": (studies.levels, "contrasts.csv"), "grid": (studies.grid, "multiblock.csv"),

@@ -343,11 +343,6 @@ PICTURES = {"docs/comparison.png": "speedup", "docs/tuned.png": "tuned", "docs/p
             "docs/frontier.png": "frontier", "docs/exact.png": "exact", "docs/rows.png": "shapes"}
 
 
-def source_of(files: list[Path]) -> str:
-    """Of what the picture is drawn from; a file that is not there yet adds nothing."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files if file.exists())).hexdigest()
-
-
 def drawn_from(path: Path) -> str | None:
     if not path.exists():
         return None
@@ -372,7 +367,8 @@ def main(arguments: list[str] | None = None) -> int:
     for picture, figure in PICTURES.items():
         draw, files = FIGURES[figure]
         paths = [results.file(name) for name in files.split()]
-        source = source_of(paths)
+        # A file that is not there yet adds nothing.
+        source = hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.exists())).hexdigest()
         if paths[0].exists() and drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:

@@ -55,13 +55,13 @@ def draw(table, title: str, where: str):
     looks, libraries = {}, list(table.loc[table["kind"] == "library", "variant"].unique())
     for variant in variants:
         rows = table[table["variant"] == variant]
-        look = style.line_style(variants.index(variant), 0)
+        looks[variant] = style.line_style(variants.index(variant), 0)
         if variant in libraries:  # no markers, black or grey, a little thicker
             dashes = style.DASHES[libraries.index(variant) % len(style.DASHES)]
-            look = dict(color=style.color_of(rows["group"].iloc[0]), linestyle=dashes, linewidth=1.3, zorder=1.9)
-        looks[variant] = look
+            color = style.color_of(rows["group"].iloc[0])
+            looks[variant] = dict(color=color, linestyle=dashes, linewidth=1.3, zorder=1.9)
         points = rows[["n", "rate", "low", "high"]].values.tolist()
-        style.draw_points(axes, points, elinewidth=0.5, label=variant, **look)
+        style.draw_points(axes, points, elinewidth=0.5, label=variant, **looks[variant])
     calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].first()
     # Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call.
     reading, empty = (calls["bytes"] / calls[c] / style.GIGA for c in ("read_time_s", "launch_floor_s"))

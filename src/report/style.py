@@ -20,7 +20,6 @@ COLUMN_WIDTH = 3.35
 MARGIN = 0.05
 FONT_SIZE = 8
 _mathtext.SHRINK_FACTOR = 0.75  # exponents have 6 points; matplotlib's 0.7 cannot be set otherwise
-PNG_DPI = 200
 
 # Lines of one panel: Tol's "muted" scheme, dark ones first. Each colour has its own marker, so a line can be told
 # without colour; settings of one variant share both and differ in the dashes.
@@ -30,8 +29,7 @@ DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1
 
 # Groups, where one figure holds all: Okabe and Ito's scheme, and a dark violet for our own.
 GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73", "levels": "#0072B2",
-                "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A",
-                "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}
+                "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A"}
 LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
 MARK_COLOR = "#555555"
 CEILING_COLOR, CEILING_EDGE = "#EFEFEF", "#A8A8A8"  # light enough for print, and for lines across it
@@ -52,7 +50,7 @@ plt.rcParams.update({
     "lines.linewidth": 0.9, "lines.markersize": 3, "hatch.linewidth": 0.4, "legend.frameon": False,
     "legend.handlelength": 1.9, "legend.columnspacing": 0.6, "legend.handletextpad": 0.4, "legend.labelspacing": 0.25,
     "legend.borderaxespad": 72 * MARGIN / FONT_SIZE, "legend.borderpad": 0,
-    "pdf.fonttype": 42, "svg.hashsalt": "reductio", "savefig.dpi": PNG_DPI, "figure.dpi": 100,
+    "pdf.fonttype": 42, "svg.hashsalt": "reductio", "savefig.dpi": 200, "figure.dpi": 100,
 })
 
 
@@ -110,10 +108,8 @@ def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **
         return
     x, value, low, high = np.array(points, float).T
     errors = np.nan_to_num(np.clip([value - low, high - value], 0, None))
-    if vertical:
-        axes.errorbar(x, value, yerr=errors, elinewidth=elinewidth, **look)
-    else:
-        axes.errorbar(value, x, xerr=errors, elinewidth=elinewidth, **look)
+    where = dict(x=x, y=value, yerr=errors) if vertical else dict(x=value, y=x, xerr=errors)
+    axes.errorbar(**where, elinewidth=elinewidth, **look)
 
 
 def power_label(n: float) -> str:
