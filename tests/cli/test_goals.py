@@ -25,9 +25,9 @@ MAGNITUDES = {f"{over}/{data}/{name}": way for over in ("tuned", "newest") for d
 
 def contrast(name: str, row: dict, value: float) -> dict:
     verdict = "FASTER" if value > 1.02 else "SLOWER" if value < 0.98 else "UNDECIDED"
-    return {**dict.fromkeys(tb.CONTRASTS.names, ""), "schema_version": tb.SCHEMA_VERSION, "name": name, "enough": "yes",
-            **{c: row[c] for c in ("operation", "element_type", "timing_mode", "cache_state", "n")}, "value": value,
-            "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
+    return {**dict.fromkeys(tb.TABLES["contrasts"].names, ""), "schema_version": tb.SCHEMA_VERSION, "name": name,
+            "enough": "yes", **{c: row[c] for c in ("operation", "element_type", "timing_mode", "cache_state", "n")},
+            "value": value, "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
 
 
 def contrasts(tuned: list[dict], narrow: list[dict], newest: dict[str, float]) -> list[dict]:
