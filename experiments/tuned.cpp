@@ -19,7 +19,7 @@ namespace reductio::drivers::tuned {
 namespace {
 
 constexpr std::uint64_t seed_of_sizes =
-    20261128;  ///< another one whenever a choice was made after a look at such a size
+    20261130;  ///< another one whenever a choice was made after a look at such a size
 
 /// So many sizes between 2^10 and 2^30, their logarithms uniform.
 std::vector<std::size_t> drawn_sizes(int count) {

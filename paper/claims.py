@@ -9,19 +9,17 @@ This prints in which verdicts two folders differ.
 import csv
 import json
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import pandas as pd  # noqa: E402
 
-from report import results as rs  # noqa: E402
-from report import tables as tb  # noqa: E402
+from report import results as rs, tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
-FILE = Path(__file__).resolve().parent / "claims.json"
-IN_WORDS = FILE.with_name("claims_in_words.csv")  # what a person says of each verdict
+FILE = Path(__file__).with_name("claims.json")
+LISTED = json.loads(FILE.read_text(encoding="utf-8"))
 VERDICTS = tb.VERDICTS.words["verdict"]  # as they are counted
 OPEN = VERDICTS[-3], VERDICTS[-1]        # within 2 % of the threshold, not decidable here
 CLAIM, AT_LARGE, STEP, BESIDE = tb.VERDICTS.words["role"]
@@ -29,14 +27,9 @@ NEXT_TEST = " | "          # between the reasons of a claim's tests
 TEST, CALLS = ["claim", "role", "n"], ["base", "variant"]
 
 
-@lru_cache(maxsize=1)
-def listed() -> dict:
-    return json.loads(FILE.read_text(encoding="utf-8"))
-
-
 def verdicts(results: rs.Results) -> pd.DataFrame | None:
     """verdicts.csv, which has each claim."""
-    table, ids = results.table("verdicts"), [c["id"] for c in listed()["claims"]]
+    table, ids = results.table("verdicts"), [c["id"] for c in LISTED["claims"]]
     if table is not None and table.loc[table["role"] == CLAIM, "claim"].tolist() != ids:
         raise rs.ResultsError(f"{results.file('verdicts.csv')} does not have each claim of claims.json once: "
                               f"{tb.MADE_BY['verdicts.csv']}")
@@ -55,7 +48,7 @@ def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | 
 def judged(results: rs.Results) -> dict[str, tuple[pd.Series, pd.DataFrame, str]]:
     """Of each claim its row, those of its tests, and its verdict: "holds", or "holds; at 2^28: no effect"."""
     table, found = verdicts(results), {}
-    for claim in listed()["claims"]:
+    for claim in LISTED["claims"]:
         first, tests = with_tests(table, claim["id"], CLAIM)
         large, _ = with_tests(table, claim["id"], AT_LARGE)
         verdict = first["verdict"]
@@ -67,7 +60,7 @@ def judged(results: rs.Results) -> dict[str, tuple[pd.Series, pd.DataFrame, str]
 
 def in_words() -> dict[str, dict[str, str]]:
     """By claim what a person says of it, and of which verdict."""
-    with IN_WORDS.open(newline="", encoding="utf-8") as file:
+    with FILE.with_name("claims_in_words.csv").open(newline="", encoding="utf-8") as file:
         return {row["claim"]: row for row in csv.DictReader(file)}
 
 
@@ -84,23 +77,9 @@ def beside(here: rs.Results, there: rs.Results) -> pd.DataFrame:
         raise rs.ResultsError(f"{here.folder} and {there.folder} were judged by different tests: judge both again by "
                               f"`reductio summarize`")
     both = mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
-    here_alone = {c["id"] for c in listed()["claims"] if "one_machine" in c}  # that agrees with itself
+    here_alone = {c["id"] for c in LISTED["claims"] if "one_machine" in c}  # that agrees with itself
     undecided = both["verdict"].isin(OPEN) | both["verdict_there"].isin(OPEN) | both["claim"].isin(here_alone)
     return both.assign(differ=both["verdict"] != both["verdict_there"], decided=~undecided)
-
-
-def print_differences(here: Path, there: Path) -> None:
-    """All rows whose verdicts differ, single steps of claims included; and how many do."""
-    both = beside(rs.Results(here), rs.Results(there))
-    if both["differ"].any():
-        changed = both.loc[both["differ"], [*TEST, *CALLS, "verdict", "ratio", "verdict_there", "ratio_there"]]
-        print(f"_there: {there.resolve().name}\n" + changed.astype({"n": "Int64"}).to_string(index=False, na_rep="") + "\n")
-    for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
-        asked = both[both["role"] == role]
-        decided = asked[asked["decided"]]
-        otherwise = decided["differ"].sum()
-        how = f"{len(decided) - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
-        print(f"at {words}: both decide {len(decided)} of {len(asked)} verdicts, {how}")
 
 
 @one_line("claims.py: error")
@@ -109,7 +88,18 @@ def main(arguments: list[str] | None) -> None:
     parser.add_argument("folder", type=Path, help="results folder with a verdicts.csv")
     parser.add_argument("--beside", type=Path, metavar="DIR", required=True, help="the other results folder")
     options = parser.parse_args(arguments)
-    print_differences(options.folder, options.beside)
+    # All rows whose verdicts differ, single steps of claims included; and how many do.
+    both = beside(rs.Results(options.folder), rs.Results(options.beside))
+    if both["differ"].any():
+        changed = both.loc[both["differ"], [*TEST, *CALLS, "verdict", "ratio", "verdict_there", "ratio_there"]]
+        rows = changed.astype({"n": "Int64"}).to_string(index=False, na_rep="")
+        print(f"_there: {options.beside.resolve().name}\n{rows}\n")
+    for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
+        asked = both[both["role"] == role]
+        decided = asked[asked["decided"]]
+        otherwise = decided["differ"].sum()
+        how = f"{len(decided) - otherwise} alike and {otherwise} otherwise" if otherwise else "all alike"
+        print(f"at {words}: both decide {len(decided)} of {len(asked)} verdicts, {how}")
 
 
 if __name__ == "__main__":

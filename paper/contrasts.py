@@ -8,10 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from report import results as rs
-from report import tables as tb
+from report import results as rs, tables as tb
 
-FILE = Path(__file__).resolve().parent / "contrasts.json"
+FILE = Path(__file__).with_name("contrasts.json")
+LISTED = json.loads(FILE.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,10 @@ class Contrast(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def listed() -> dict:
-    return json.loads(FILE.read_text(encoding="utf-8"))
-
-
-@lru_cache(maxsize=1)
 def asked() -> dict[str, Asked]:
     """All contrasts by name, in the order of the list."""
     contrasts = {}
-    for group in listed()["groups"]:
+    for group in LISTED["groups"]:
         keys = group.get("for", {})
         for values in product(*keys.values()):
             filled = json.dumps(group["contrasts"])

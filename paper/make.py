@@ -11,7 +11,6 @@ Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 import os
 import re
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -20,16 +19,13 @@ from report.command_line import Parser, needed_by, one_line  # noqa: E402
 
 with needed_by("make.py: error: it"):
     import claims
-    from report import results as rs
-    from report import tables as tb
     from figures import ablation, cpu, frontier, gains, kernels, ladders, shapes, speedup, studies, tuned
-    from report import style
+    from report import results as rs, style, tables as tb
     from text import numbers, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
 DEFAULT_OUT = ROOT / "paper" / "generated"
-
 
 # Of each figure what draws it, and the files that it is drawn from, without the first of which there is none.
 FIGURES = {"index": (gains.index, "contrasts.csv"), "ladders": (ladders.draw, "contrasts.csv"),
@@ -66,11 +62,12 @@ def draw_all(results, out: Path) -> tuple[list[Path], list[str]]:
         draw, files = FIGURES[name]
         sources = [results.file(file) for file in files.split()]
         absent = [source.name for source in sources if not source.exists()]
-        figure = None
-        with suppress(rs.Absent):
-            figure = draw(results) if sources[0].exists() else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
-        if figure is None:
+        try:
+            if not sources[0].exists():
+                raise rs.Absent
+            figure = draw(results)
+        except rs.Absent:
             print(f"  {name}: not drawn, {lacking}")
             continue
         written += style.save(figure, out, name)

@@ -2,8 +2,8 @@
 
     us("cub/sum", 2**28), row("goals", goal="cold", quantity="ceiling")["measured"]
 
-A query is an expression in Python's syntax. It looks up: its words are the functions of this file, without their `d`, the
-folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host").
+A query is an expression in Python's syntax. It looks up: its words are the functions that this file has, without their
+`d`, the folder, and a few of Python's own. Medians and means are lines of means.csv, mean("to-host").
 """
 
 import ast
@@ -19,7 +19,7 @@ import contrasts
 from claims import beside
 from figures import shapes
 from figures.frontier import points_of
-from figures.gains import speeds as speeds_by_index
+from figures.gains import speeds
 from report import results as rs
 from series import ODD
 
@@ -62,7 +62,7 @@ def everywhere(d: rs.Results | None, query: str) -> list:
 
 def mean(d: rs.Results, name: str) -> float:
     """A median or mean of means.csv."""
-    if name.partition(".")[0] not in contrasts.listed()["means"]:
+    if name.partition(".")[0] not in contrasts.LISTED["means"]:
         raise Mistake(f"contrasts.json has no mean {name}")
     return d.in_means(name)["value"]
 
@@ -128,18 +128,14 @@ def machine(d: rs.Results, path: str, of: str = "machine.json"):
 
 def dates(d: rs.Results, *experiments: str) -> str:
     """The first and the last day on which these, or all, were measured."""
-    days = {t[:10] for name in rs.experiments_in(d.folder) if name in experiments or not experiments
-            for t in d.rows(name)["timestamp_utc"] if t}
-    if not days:
-        raise rs.Absent(f"no dates of {experiments}")
+    days = rs.needed({t[:10] for name in rs.experiments_in(d.folder) if name in experiments or not experiments
+                      for t in d.rows(name)["timestamp_utc"] if t}, f"no dates of {experiments}")
     return " to ".join(dict.fromkeys((min(days), max(days))))
 
 
 def repeated(d: rs.Results, file: str, **where) -> float:
     """The share of points that two runs agree at: the interval of their ratio includes 1."""
-    points = d.rows(file, **where).query("ratio > 0")
-    if not len(points):
-        raise rs.Absent(f"no points of {file}")
+    points = rs.needed(d.rows(file, **where).query("ratio > 0"), f"no points of {file}")
     return len(points.query("ratio_low <= 1 <= ratio_high")) / len(points)
 
 
@@ -168,12 +164,6 @@ def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
     return call_of(rs.fastest(by_hand(d, n=n, **which)))
 
 
-def open_claims(d: rs.Results, other: str) -> int:
-    """How many claims another folder leaves undecided at the document's own size, or near a threshold."""
-    verdicts = d.other(other).rows("verdicts", role="claim")["verdict"]
-    return verdicts.isin(["not decidable here", "within 2 % of the threshold"]).sum()
-
-
 def differ(d: rs.Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
     try:
@@ -187,13 +177,6 @@ def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -
     """What the machine code of a kernel's loop has, alike in all of these."""
     value, = d.rows("compiler", kernel=kernel, loop="main", **where)[column].unique()
     return value
-
-
-def speeds(d: rs.Results) -> dict[str, dict]:
-    """By kernel and (index, n)."""
-    if not (by_kernel := speeds_by_index(d)):
-        raise rs.Absent("no contrasts of index")
-    return by_kernel
 
 
 def runs(d: rs.Results, *experiments: str) -> list[dict]:
@@ -311,12 +294,6 @@ def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
     return [variant for variant in shapes.fastest_at(of_shapes(d))["variant"] if variant.startswith(calls)]
 
 
-def half_width(d: rs.Results, size: int) -> float:
-    """Of the times at shapes of 2^size elements: how far the widest interval reaches to either side."""
-    table = of_shapes(d, size=size)
-    return ((table["time_ci_high_s"] - table["time_ci_low_s"]) / table["time_median_s"] / 2).max()
-
-
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
     points = points_of(d.rows("frontier", n=2**28, dataset=dataset))
@@ -370,11 +347,10 @@ def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
     return rows[rows["planted"].str.match(planted[fault])]
 
 
-WORDS = {name: f for name, f in globals().items()
-         if isfunction(f) and f.__module__ == __name__ and f.__code__.co_varnames[0] == "d"}
+WORDS = {name: f for name, f in globals().items() if isfunction(f) and f.__code__.co_varnames[0] == "d"}
 CONSTANTS = dict(
     H100="nvidia-h100-80gb-hbm3", SECOND="nvidia-h200-second", BEST="multiblock/last-block-warp", DOCUMENTS=rs.DOCUMENTS,
     PLUGGED_IN=("torch/sum", "cuda-compute/reduce", "cupy/sum"), TRITON=("triton/atomic", "triton/two-launch"),
     OTHERS=("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
             "squares", "timing", "twopass", "unrolling"),  # beside tuned and comparison
-    asked=contrasts.listed, named=contrasts.named, ends=ends, call_of=call_of, release_of=rs.release_of)
+    asked=contrasts.LISTED, named=contrasts.named, ends=ends, call_of=call_of, release_of=rs.release_of)

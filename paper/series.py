@@ -4,7 +4,6 @@ order, and in which words."""
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import pandas as pd
 
@@ -17,7 +16,7 @@ KINDS = (*KERNELS, "library", "cpu")
 OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
 CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "L2 warm"}
 CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
-MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
+MODE_LABELS = {"device": "device time", "device_part": "device part", "end_to_end": "end to end",
                "graph": "graph replay", "replay": "one-call graph", "launch_to_idle": "launch to idle"}
 
 ODD = [2**k + d for k in range(10, 32) for d in (-1, 1)]  # sizes beside powers of two
@@ -62,13 +61,10 @@ class Series:
         """The id, with the settings where they matter: "levels/naive [atomic]"."""
         return f"{self.variant} [{self.words}]" if self.words else self.variant
 
-    @cached_property  # figures, tables and texts ask the same many times
-    def _at(self) -> dict[int, pd.Series]:
-        return {point["n"]: point for _, point in self.ok.iterrows()}
-
     def at(self, n: int) -> pd.Series | None:
         """The measured point at n, None if there is none or it is not ok."""
-        return self._at.get(n)
+        rows = self.ok[self.ok["n"] == n]
+        return None if rows.empty else rows.iloc[-1]
 
 
 def in_a_loop(table: pd.DataFrame, **which) -> pd.DataFrame:

@@ -177,7 +177,7 @@ def limits_rows(sizes=SIZES) -> list[dict]:
 
 def model_row(**fields) -> dict:
     """One fit of models.csv; numbers of a fit that is not ok are empty."""
-    base = dict.fromkeys(tb.MODELS.names, "")
+    base = dict.fromkeys(tb.TABLES["models"].names, "")
     base.update(schema_version=tb.SCHEMA_VERSION, run_id="synthetic", experiment="comparison", machine="synthetic",
                 device="cuda", element_type="f32", operation="sum", offset_elements=0, dataset="random", seed=1,
                 timing_mode="device", cache_state="cold_dirty", range="beyond", cache_bytes=50 * 2**20, n_sizes=8,
@@ -399,9 +399,9 @@ def write_contrasts(folder: Path, values: dict, **more) -> Path:
         measured = {} if value is None else dict(value=value, ci_low=(1 - WIDTH) * value, ci_high=(1 + WIDTH) * value,
                                                  confidence=0.95, contexts=12, pairs=1, enough="yes",
                                                  experiment=asked["experiments"][0])
-        blank = dict.fromkeys(tb.CONTRASTS.names, "") | dict(reason="" if measured else "lacking")
+        blank = dict.fromkeys(tb.TABLES["contrasts"].names, "") | dict(reason="" if measured else "lacking")
         known = dict(schema_version=tb.SCHEMA_VERSION, name=name)
-        known |= {c: asked[c] for c in asked if c in tb.CONTRASTS.names and c != "n"}
+        known |= {c: asked[c] for c in asked if c in tb.TABLES["contrasts"].names and c != "n"}
         rows += [blank | known | measured | more | dict(n=size) for size in ([n] if n else asked["n"])]
     write_csv(folder / "contrasts.csv", rows)
     return folder

@@ -97,7 +97,7 @@ def places(results: rs.Results, stem: str) -> str:
 def comparison(results: rs.Results) -> str:
     """Of each document, ours and the other libraries the call that is fastest at the largest size, as in the figure. Then
     CUB's sum, and only reading."""
-    large, peak = SIZES[-1], results.machine.peak_bytes_per_s
+    large, peak = SIZES[-1], results.machine.number("gpu.theoretical_peak_bytes_per_s")
     lines = [(s, base) for _, s, base in speedup.fastest_of_each(results, TYPE, large)]
     cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
     reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum", element_type=TYPE)
@@ -343,11 +343,6 @@ PICTURES = {"docs/comparison.png": "speedup", "docs/tuned.png": "tuned", "docs/p
             "docs/frontier.png": "frontier", "docs/exact.png": "exact", "docs/rows.png": "shapes"}
 
 
-def source_of(files: list[Path]) -> str:
-    """Of what the picture is drawn from; a file that is not there yet adds nothing."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files if file.exists())).hexdigest()
-
-
 def drawn_from(path: Path) -> str | None:
     if not path.exists():
         return None
@@ -372,7 +367,8 @@ def main(arguments: list[str] | None = None) -> int:
     for picture, figure in PICTURES.items():
         draw, files = FIGURES[figure]
         paths = [results.file(name) for name in files.split()]
-        source = source_of(paths)
+        # A file that is not there yet adds nothing.
+        source = hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.exists())).hexdigest()
         if paths[0].exists() and drawn_from(options.root / picture) != source:
             written.append(picture)
             if not options.check:

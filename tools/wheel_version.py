@@ -9,13 +9,9 @@ from pathlib import Path
 FALSE = ("0", "OFF", "NO", "FALSE", "N")
 
 
-def version() -> str:
+def dynamic_metadata(field: str, settings=None) -> str:
     project = (Path(__file__).resolve().parents[1] / "CMakeLists.txt").read_text()
     number = re.search(r"project\(reductio VERSION (\S+)", project)[1]
     wanted = os.environ.get("REDUCTIO_CUDA", "ON").upper() not in FALSE
     nvcc = os.environ.get("CUDACXX") or shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     return number if wanted and nvcc else number + "+cpu"
-
-
-def dynamic_metadata(field, settings=None):
-    return version()

@@ -1,7 +1,6 @@
 import series as sr
 import contrasts
-from report import results as rs
-from report import style
+from report import results as rs, style
 from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
@@ -17,13 +16,11 @@ def rows_of() -> list[tuple[str, str]]:
 
 
 def draw(results: rs.Results):
-    """What each choice at the three levels gains over the base's, and how choices of two levels go together. None where
-    contrasts.csv has none of the effects."""
+    """What each choice at the three levels gains over the base's, and how choices of two levels go together. Absent
+    where contrasts.csv has none of the effects."""
     rows = rows_of()
-    effects = {(k, n): c for k, (level, choice) in enumerate(rows) for n in SIZES
-               if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known}
-    if not effects:
-        return None
+    effects = rs.needed({(k, n): c for k, (level, choice) in enumerate(rows) for n in SIZES
+                         if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known})
     figure, (left, right) = style.sheet(1.5 + 0.2 * len(rows), ["effects", "interactions"], width_ratios=(2, 3))
     draw_effects(left, effects, rows)
     draw_interactions(right, results)

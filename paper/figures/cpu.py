@@ -1,9 +1,6 @@
 import series as sr
-from report import results as rs
-from report import style
+from report import results as rs, style
 from report.plot import busy_note
-from report.style import GIGA
-from figures.panels import draw_points
 from figures.speedup import label_ends
 
 HATCHES = ("", "////", "....", "xxxx")
@@ -16,26 +13,24 @@ def level_of(s: sr.Series) -> str:
 
 
 def largest_common_size(calls: list[sr.Series]) -> int:
-    if not (shared := set.intersection(*(set(s.ok["n"]) for s in calls))):
-        raise rs.Absent(f"a size of all of {', '.join(s.variant for s in calls)}")
-    return max(shared)
+    shared = set.intersection(*(set(s.ok["n"]) for s in calls))
+    return max(rs.needed(shared, f"a size of all of {', '.join(s.variant for s in calls)}"))
 
 
 def rates(points) -> tuple:
     """Throughputs in GB/s, and the ends of their intervals."""
-    return tuple(points["bytes"] / points[c] / GIGA for c in ("time", "high", "low"))
+    return tuple(points["bytes"] / points[c] / style.GIGA for c in ("time", "high", "low"))
 
 
 def draw(results: rs.Results, element_type: str = "f32"):
     """The CPU's baselines: host loops by compiler level, and every reduction's throughput against n. On the left the
     loops are at the largest common size, on the right stands the call of each group that is fastest there."""
     # Every sum that ran on the CPU, end to end, in each state of the cache it was measured in.
-    every = sorted((s for state in sorted(set(results.cpu["cache_state"])) for s in sr.series(
-        results.cpu, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),
+    table = results.experiment("cpu")
+    every = sorted((s for state in sorted(set(table["cache_state"])) for s in sr.series(
+        table, device="cpu", operation="sum", element_type=element_type, mode="end_to_end", cache_state=state)),
         key=lambda s: s.variant)
-    measured = [s for s in every if len(s.ok)]
-    if not measured:
-        return None
+    measured = rs.needed([s for s in every if len(s.ok)])
     machine = results.machine_of("cpu.csv")
     states = [s.cache_state for s in measured]
     usual = max(sorted(set(states)), key=states.count)  # others are marked where they are drawn
@@ -46,7 +41,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
         state = "" if s.cache_state == usual else f" ({sr.CPU_CACHE_LABELS[s.cache_state]})"
         return (f"{s.variant} {level_of(s)}" if level_of(s) else s.name) + state
 
-    busy = busy_note(results.cpu[results.cpu["element_type"] == element_type])
+    busy = busy_note(table[table["element_type"] == element_type])
     loops = [s for s in measured if level_of(s)]
     gids, widths = (["cpu:levels", "cpu:lines"], (2, 1)) if loops else (["cpu:lines"], (1,))
     figure, panels = style.sheet(2.9, gids, width_ratios=widths)
@@ -57,7 +52,7 @@ def draw(results: rs.Results, element_type: str = "f32"):
     for k, s in enumerate(lines):
         look = style.line_style(k, 0)
         value, *interval = rates(s.points)
-        draw_points(axes, zip(s.points["n"], value, *interval), elinewidth=0.5, label=s.name, **look)
+        style.draw_points(axes, zip(s.points["n"], value, *interval), elinewidth=0.5, label=s.name, **look)
         last = value.last_valid_index()
         ends.append((s.points["n"][last], value[last], words(s), look["color"]))
     axes.set_yscale("log")

@@ -1,8 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from report import results as rs
-from report import style
+from report import results as rs, style
 from figures.panels import gain_axis, name_rows, write_beside
 
 TYPES = {"f32": np.float32, "f64": np.float64}
@@ -68,10 +67,8 @@ def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.D
 
 def draw(results: rs.Results):
     """What more digits cost: the time of each sum of 2^28 floats or doubles, and its error on three kinds of data, also
-    of sums that Python users call, if they were measured. None without times."""
-    points = points_of(results.experiment("frontier"))
-    if points.empty:
-        return None
+    of sums that Python users call, if they were measured. Absent without times."""
+    points = rs.needed(points_of(results.experiment("frontier")))
     python = points_from_python(results.experiment("frontier-python"), points)
     points = pd.concat([points, python]) if len(python) else points
     points = points[~points["call"].isin(BESIDE) & (points["n"] == points["n"].max())]
@@ -121,14 +118,12 @@ REPRODUCIBLE = {"exact/sum": ("exact/sum", dict(color=OURS, marker="*", markersi
 
 def exact(results: rs.Results):
     """What the same bits everywhere cost: the speedup over CUB of exact sums, of CUB's own reproducible ones and of
-    tuned, against n, one call at a time and in a graph. None where frontier.csv has these sums at fewer than three
+    tuned, against n, one call at a time and in a graph. Absent where frontier.csv has these sums at fewer than three
     sizes."""
     table = rs.where_is(with_calls(results.experiment("frontier")), status="ok", operation="sum", dataset="random",
                         call=list(REPRODUCIBLE)).dropna(subset=["speedup"])
-    parts = {(kind, mode): rows for kind in TYPES for mode in WAYS
-             if (rows := rs.where_is(table, element_type=kind, timing_mode=mode))["n"].nunique() > 2}
-    if not parts:
-        return None
+    parts = rs.needed({(kind, mode): rows for kind in TYPES for mode in WAYS
+                       if (rows := rs.where_is(table, element_type=kind, timing_mode=mode))["n"].nunique() > 2})
     figure, panels = style.sheet(2.5, [f"exact:{kind}:{mode}" for kind, mode in parts], sharey=True)
     for ((kind, mode), part), axes in zip(parts.items(), panels):
         axes.axhline(1, color="black", linewidth=1.1, zorder=1.5)

@@ -4,28 +4,25 @@ import numpy as np
 
 import series as sr
 import contrasts
-from report import results as rs
-from report import style
+from report import results as rs, style
 from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 
 INDEXES = {"i64": "int64_t", "u32": "unsigned", "u64": "size_t"}
 
 
-def speeds(results: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]]:
+def speeds(d: rs.Results) -> dict[str, dict[tuple[str, int], contrasts.Contrast]]:
     """By kernel and (index, n) its speed over the same kernel's with int, on the device or of the device's part."""
     by_kernel: dict[str, dict] = {}
-    for name, c in contrasts.like(results, "index."):
+    for name, c in contrasts.like(d, "index."):
         kernel, _, index = name.rpartition(".")
         by_kernel.setdefault(kernel, {})[index, c.n] = c
-    return by_kernel
+    return rs.needed(by_kernel, "no contrasts of index")
 
 
 def index(results: rs.Results):
     """The type of a loop's index: the speed of each kernel with another integer, over its speed with a signed one of 32
-    bits. None where contrasts.csv has none of it."""
+    bits. Absent where contrasts.csv has none of it."""
     by_kernel = speeds(results)
-    if not by_kernel:
-        return None
     every = [c for gains in by_kernel.values() for c in gains.values()]
     sizes = sorted({c.n for c in every})
     figure, panels = style.sheet(1.4 + 0.165 * len(by_kernel), [f"index:{n}" for n in sizes], sharey=True,
@@ -55,15 +52,13 @@ SLOWEST = 1 / 40  # as fast as CUB; calls that are slower are named below rather
 
 def peers(results: rs.Results):
     """What Python users call, and our own sum called from C++: how many times as fast as CUB called from C++ their
-    kernels alone are, and their calls until the result is in host memory, at each n. None where peers.csv has no
+    kernels alone are, and their calls until the result is in host memory, at each n. Absent where peers.csv has no
     sums of floats by CUB."""
     table = rs.where_is(results.experiment("peers"), element_type="f32", status="ok", cache_state="cold_dirty",
                         timing_mode=list(PANELS))
     table = table[table["speedup"].notna() & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])
-    drawn = table[~table["variant"].isin(slow)]
-    if drawn.empty:
-        return None
+    drawn = rs.needed(table[~table["variant"].isin(slow)])
     # The fastest calls at the smallest size first, ours above all.
     first = drawn[drawn["timing_mode"] == "end_to_end"].sort_values("n").groupby("variant")["speedup"].first()
     names = sorted(set(drawn["variant"]), key=lambda v: (v != OURS, -first.get(v, 0), v))

@@ -3,10 +3,8 @@ from dataclasses import dataclass
 import series as sr
 import claims
 import contrasts
-from report import results as rs
-from report import style
-from report.style import MICRO
-from figures.panels import draw_points, gain_axis, name_rows, of_document, write_beside
+from report import results as rs, style
+from figures.panels import gain_axis, name_rows, of_document, write_beside
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -33,7 +31,7 @@ class Rung:
 
 def climb(results: rs.Results, document: str) -> list[Rung]:
     """The rungs with what the folder has of them."""
-    claimed = {t["contrast"]: t["told"] for c in claims.listed()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
+    claimed = {t["contrast"]: t["told"] for c in claims.LISTED["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
     first = contrasts.asked()[f"ladder.{document}"]
     call, = first.calls(1)
@@ -71,24 +69,22 @@ def draw_ladder(axes, document: str, rungs: list[Rung], ends: tuple) -> None:
     for k, now, *_ in shown["now"]:
         axes.plot([ends[0], now], [k, k], **STEM_LOOK)
     for word, look in (("then", THEN), ("now", NOW)):
-        draw_points(axes, shown[word], vertical=False, label=word, **look)
+        style.draw_points(axes, shown[word], vertical=False, label=word, **look)
     name_rows(axes, [label(r, rungs) for r in rungs])
     problem = of_document(document)
-    mode = {"device_part": "device part"}.get(problem["timing_mode"], sr.MODE_LABELS.get(problem["timing_mode"]))
-    axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, {mode}",
-                   loc="right", pad=3)
+    axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, "
+                   f"{sr.MODE_LABELS[problem['timing_mode']]}", loc="right", pad=3)
     write_beside(axes, 28, ["µs", "gain", "text"], [
-        [digits(MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "", f"{r.claimed:g}" if r.claimed else ""]
+        [digits(style.MICRO * r.time.value), digits(r.gain.value) if r.gain and r.gain.known else "",
+         f"{r.claimed:g}" if r.claimed else ""]
         if r.time.known else ["", "", "not measured"] for r in rungs])
 
 
 def draw(results: rs.Results):
     """Each document's steps at its own n: how fast each kernel is over the first, and where the text's own gains would
-    lead. None where the folder has none of the steps."""
+    lead. Absent where the folder has none of the steps."""
     ladders = {document: rungs for document in rs.DOCUMENTS if (rungs := climb(results, document))[0].time.known}
-    columns = [kept for column in COLUMNS if (kept := [d for d in column if d in ladders])]
-    if not columns:
-        return None
+    columns = rs.needed([kept for column in COLUMNS if (kept := [d for d in column if d in ladders])])
     values = [v for rungs in ladders.values() for points in heights(rungs).values() for _, *speeds in points for v in speeds]
     ends = min(values) / 1.3, 1.25 * max(values)
     figure, _ = style.sheet(3.7)

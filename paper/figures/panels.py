@@ -4,12 +4,8 @@ No figure names a variant: a variant that appears in the CSV appears here, in th
 mixes timing modes without saying so in its title or legend. Only points with status ok are drawn.
 """
 
-import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
 import claims
 from report import style
-
 
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
 DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
@@ -17,20 +13,7 @@ DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)
 
 def of_document(document: str) -> dict:
     """Operation, type, timing mode and so on in which the document's claims are judged."""
-    return {"device": "cuda", **claims.listed()["documents"][document]}
-
-
-def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
-    """Marks from (x, value, low, high), joined if the look has a line, each with its interval where it has one. A NaN
-    value breaks the line, so that none goes across what was not measured."""
-    if not (points := sorted(points)):
-        return
-    x, value, low, high = np.array(points, float).T
-    errors = np.nan_to_num(np.clip([value - low, high - value], 0, None))
-    if vertical:
-        axes.errorbar(x, value, yerr=errors, elinewidth=elinewidth, **look)
-    else:
-        axes.errorbar(value, x, xerr=errors, elinewidth=elinewidth, **look)
+    return {"device": "cuda", **claims.LISTED["documents"][document]}
 
 
 def gain_rows(axes, marks: dict, looks: dict, label: str, apart: float) -> None:
@@ -38,7 +21,8 @@ def gain_rows(axes, marks: dict, looks: dict, label: str, apart: float) -> None:
     apart in a row."""
     for i, (word, look) in enumerate(looks.items()):
         shift = apart * (i - (len(looks) - 1) / 2)
-        draw_points(axes, [(row + shift, *gain) for row, *gain in marks[word]], vertical=False, label=str(word), **look)
+        shifted = [(row + shift, *gain) for row, *gain in marks[word]]
+        style.draw_points(axes, shifted, vertical=False, label=str(word), **look)
     axes.axvline(1, **PARITY_LOOK)
     axes.set_xlabel(label, labelpad=1)
 
@@ -47,9 +31,7 @@ def gain_axis(axes, low: float, high: float, steps: tuple = (1, 2, 5)) -> None:
     """A logarithmic x between these ends, with plain numbers at these steps of each decade."""
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(LogLocator(10, subs=steps))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    style.decade_axis(axes.xaxis, steps)
 
 
 def name_rows(axes, names: list[str]) -> None:

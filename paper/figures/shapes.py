@@ -5,8 +5,7 @@ import pandas as pd
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
 import series as sr
-from report import results as rs
-from report import style
+from report import results as rs, style
 
 # What is summed, and in which column stands how many elements one output has.
 SECTIONS = {"row_sums": ("rows", "shape_columns"), "column_sums": ("columns", "shape_rows"),
@@ -46,10 +45,6 @@ def draw_cells(axes, shares: np.ndarray, fastest: np.ndarray) -> None:
     axes.tick_params(length=1.5, pad=1)
 
 
-def length_label(line) -> str:
-    return line.replace(":", " ") if isinstance(line, str) else style.power_label(line) if line > 2 else "2"
-
-
 def points_of(results: rs.Results):
     """The map's rows of floats, with `line`, how many elements one output has, or how long segments are, and `size`, the
     power of two that n is about: 1000 rows hold a little less. Of calls from Python their kernels alone, replayed."""
@@ -72,11 +67,10 @@ def fastest_at(table: pd.DataFrame) -> pd.DataFrame:
 
 def draw(results: rs.Results):
     """Sums of rows, columns and segments, a panel for each call: at each length and number of elements, how near a call
-    comes to a kernel that reads and writes as much. None where shapes.csv has no times beside a ceiling, as of a
+    comes to a kernel that reads and writes as much. Absent where shapes.csv has no times beside a ceiling, as of a
     CPU."""
     table = points_of(results)
-    if not (table["share_of_read_ceiling"].notna() & (table["status"] == "ok")).any():
-        return None
+    rs.needed(table[table["share_of_read_ceiling"].notna() & (table["status"] == "ok")])
     sizes, lines = sorted(set(table["size"])), []
     for operation, (what, _) in SECTIONS.items():
         part = table[table["operation"] == operation]
@@ -93,8 +87,9 @@ def draw(results: rs.Results):
         for axes, name in zip(row, names):
             draw_cells(axes, *(cells(of[of["variant"] == name], lengths, sizes) for of in (part, best)))
             axes.set_title(name.replace("/", "/\n"), loc="left", pad=2)
-            step, rotation = (1, 90) if what == "segments" else (3, 0)
-            axes.set_xticks(range(0, len(lengths), step), map(length_label, lengths[::step]), rotation=rotation)
+            step, rotation, labels = (1, 90, [name.replace(":", " ") for name in lengths]) if what == "segments" else (
+                3, 0, [style.power_label(length) if length > 2 else "2" for length in lengths])
+            axes.set_xticks(range(0, len(lengths), step), labels[::step], rotation=rotation)
             axes.set_yticks(range(0, len(sizes), 2), [f"$2^{{{size}}}$" for size in sizes[::2]])
     patches = {words: dict(facecolor=color, edgecolor="#888888", linewidth=0.3) for words, (_, color) in SHARES.items()}
     style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, handlelength=1.2, ncols=5)

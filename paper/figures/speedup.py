@@ -1,9 +1,7 @@
 import numpy as np
 
 import series as sr
-from report import results as rs
-from report import style
-from report.style import FLOOR_LOOK, shade_above
+from report import results as rs, style
 from figures.panels import DOTTED_LOOK
 
 # Each line's marker, so that it can be told without colour.
@@ -74,8 +72,9 @@ def draw_times(axes, base: sr.Series, harness, mode: str) -> list[tuple]:
     drawn = [(base.ok["n"], base.ok["time"], "CUB", "black", dict(color="black", label=base.name))]
     if mode == "device":
         ceiling = dict(color=style.CEILING_EDGE, linewidth=0.9, label="read ceiling")
+        empty = style.FLOOR_LOOK | dict(label="an empty call")
         drawn += [(harness["n"], harness["read"], "read ceiling", style.MARK_COLOR, ceiling),
-                  (harness["n"], harness["floor"], "an empty call", style.MARK_COLOR, FLOOR_LOOK | dict(label="an empty call"))]
+                  (harness["n"], harness["floor"], "an empty call", style.MARK_COLOR, empty)]
     ends = []
     for n, time, word, color, look in drawn:
         n, time = n[time.notna()], 1e6 * time.dropna()
@@ -88,15 +87,14 @@ def draw_times(axes, base: sr.Series, harness, mode: str) -> list[tuple]:
 def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     """How many times as fast as CUB each document's fastest kernel, ours and the other libraries are: whole calls on
     the device on the left, calls until the result is on the host on the right; below them the times that the
-    speedups are over. None where the results hold no times of CUB and another call of this type."""
+    speedups are over. Absent where the results hold no times of CUB and another call of this type."""
     lines = fastest_of_each(results, element_type, n)
-    by_mode = {mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])}
-    if not by_mode:
-        return None
+    by_mode = rs.needed({mode: drawn for mode in WHOLE if (drawn := [line for line in lines if line[1].mode == mode])})
     figure, panels = style.sheet(3.57, [f"speedup:{mode}" for mode in by_mode],
                                  [f"base:{mode}" for mode in by_mode], height_ratios=(3, 1))
     uppers, lowers = panels[:len(by_mode)], panels[len(by_mode):]
     most, ends = max(1.0, *(s.ok["speedup"].max() for _, s, _ in lines)), {}
+    fills_l2 = (results.machine.number("gpu.l2_bytes") or 0) / rs.ELEMENT_BYTES[element_type]
     for (mode, drawn), upper, lower in zip(by_mode.items(), uppers, lowers):
         upper.sharey(uppers[0])
         lower.sharey(lowers[0])
@@ -106,11 +104,10 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         reading = base.ok.dropna(subset=["share"]) if mode == "device" else harness[:0]
         if len(reading):
             most = max(most, 1 / reading["share"].min())
-            shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
+            style.shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
         sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
         ends[upper] = [*draw_speedups(upper, drawn), (sizes[-1], 1.0, "CUB", "black")]
         ends[lower] = draw_times(lower, base, harness, mode)
-        fills_l2 = (results.machine.l2_bytes or 0) / rs.ELEMENT_BYTES[element_type]
         for axes, label in ((upper, ""), (lower, "n (elements)")):
             style.size_axis(axes, sizes, label=label)
             if sizes[0] <= fills_l2 <= sizes[-1]:
@@ -132,7 +129,7 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
     few = any((s.ok["speedup_enough"] == "no").any() for _, s, _ in lines)
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     style.foot(figure, "Bands: 95 % intervals, paired by context" + ("; of slow calls their range." if few else ".")
-               + " Dotted: L2 is full." * bool(results.machine.l2_bytes) + squares)
+               + " Dotted: L2 is full." * bool(fills_l2) + squares)
     return figure
 
 

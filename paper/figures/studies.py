@@ -4,9 +4,8 @@ from matplotlib.ticker import MaxNLocator
 
 import series as sr
 import contrasts
-from report import results as rs
-from report import style
-from figures.panels import DOTTED_LOOK, PARITY_LOOK, draw_points, in_words, looks_of, of_document
+from report import results as rs, style
+from figures.panels import DOTTED_LOOK, PARITY_LOOK, in_words, looks_of, of_document
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
 BLOCK = 1024
@@ -14,15 +13,13 @@ BLOCK = 1024
 
 def grid(results: rs.Results):
     """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks.
-    None where multiblock.csv has nothing of the document's own size."""
+    Absent where multiblock.csv has nothing of the document's own size."""
     document = of_document("multiblock")
     same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
-    rows = rows.assign(grid=rs.setting(rows, "grid")).dropna(subset=["grid", "share_of_read_ceiling"])
-    own = rows[rows["n"] == document["n"][0]]
-    if own.empty:
-        return None
-    best = rs.fastest(own)["variant"]
+    grids = rows["settings"].str.extract(r"\bgrid=(\d+)(?:;|$)", expand=False)  # NaN of words, as auto
+    rows = rows.assign(grid=grids.astype(float)).dropna(subset=["grid", "share_of_read_ceiling"])
+    best = rs.fastest(rs.needed(rows[rows["n"] == document["n"][0]]))["variant"]
     rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     rows = rows.assign(low=reading / rows["time_ci_high_s"], high=reading / rows["time_ci_low_s"])
@@ -30,8 +27,8 @@ def grid(results: rs.Results):
     figure, (axes,) = style.sheet(2.7, ["grid"], width=style.COLUMN_WIDTH)
     looks = looks_of(lines, markersize=3)
     for n, points in lines.items():
-        draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
-        draw_points(axes, [p for p in points if p[0] >= n / BLOCK],  # a thread an element, far from the others
+        style.draw_points(axes, [p for p in points if p[0] < n / BLOCK], label=str(n), **looks[n])
+        style.draw_points(axes, [p for p in points if p[0] >= n / BLOCK],  # a thread an element, far from the others
                     label=f"{n}, all threads", **looks[n] | dict(linestyle="", markerfacecolor="white"))
     style.size_axis(axes, [p[0] for points in lines.values() for p in points], 1.5, label=f"blocks of {BLOCK} threads")
     axes.set_ylim(0, 1.03)
@@ -54,7 +51,7 @@ HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)
 
 def latency(results: rs.Results):
     """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the
-    latency of one load (S6). None where contrasts.csv has none of it; Absent without the latencies of `reductio probe`."""
+    latency of one load (S6). Absent where contrasts.csv has none of it; without the latencies of `reductio probe`."""
     document = of_document("squares")
     n, lines, looks = document["n"][0], {}, {}
     for i, variant in enumerate(("strided", "chunked")):
@@ -63,13 +60,11 @@ def latency(results: rs.Results):
             looks[call] = style.line_style(i, j) | dict(markersize=3.2)
             lines[call] = [(int(threads), *(int(threads) / n * cycles for cycles in c.interval))
                            for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
-    if not any(lines.values()):
-        return None
+    threads = rs.needed(sorted({x for points in lines.values() for x, *_ in points}))
     cycles = {words: results.in_means(f"probe.load_latency_{words.lower()}.cycles")["value"] for words in ("memory", "L2")}
-    threads = sorted({x for points in lines.values() for x, *_ in points})
     figure, (axes,) = style.sheet(3.4, ["latency"], width=style.COLUMN_WIDTH)
     for call, points in lines.items():
-        draw_points(axes, points, label=call, **looks[call])
+        style.draw_points(axes, points, label=call, **looks[call])
     for words, of_load in cycles.items():
         axes.axhline(of_load, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=words)
     axes.plot(*zip(*[(t, cycles["memory"] - t) for t in threads if t < cycles["memory"]]), gid="hidden", **HIDDEN_LOOK)
@@ -103,12 +98,11 @@ def blocks_of(loads: int, n: int) -> int:
 
 def levels(results: rs.Results):
     """Document levels: the gain of several loads a thread over one, of a global stride over a local one, and of
-    finishing by atomics over a second launch and over the host, at each size. None where contrasts.csv has none of
+    finishing by atomics over a second launch and over the host, at each size. Absent where contrasts.csv has none of
     it."""
     # The loads of a thread end a contrast's name.
-    by_panel = {gid: gains for gid, (prefix, *_) in PANELS.items() if (gains := contrasts.like(results, prefix))}
-    if not by_panel:
-        return None
+    by_panel = rs.needed({gid: gains for gid, (prefix, *_) in PANELS.items()
+                          if (gains := contrasts.like(results, prefix))})
     looks = looks_of(sorted({c.n for gains in by_panel.values() for _, c in gains}), markersize=2.8)
     sms = results.machine.number("gpu.sm_count") or 0
     figure, panels = style.sheet(2.8, list(by_panel))
@@ -118,7 +112,7 @@ def levels(results: rs.Results):
         drawn = {n: over_itself + [(blocks_of(int(loads), n) if by_blocks else int(loads), *c.interval)
                                    for loads, c in gains if c.n == n] for n in looks}
         for n, points in drawn.items():
-            draw_points(axes, points, label=str(n), **looks[n])
+            style.draw_points(axes, points, label=str(n), **looks[n])
             few = [(x, gain) for x, gain, *_ in points if (x if by_blocks else blocks_of(x, n)) < sms]
             axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
         axes.set_yscale("log")

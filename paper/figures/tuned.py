@@ -1,9 +1,8 @@
 import pandas as pd
 
 import series as sr
-from report import results as rs
-from report import style
-from figures.panels import PARITY_LOOK, draw_points
+from report import results as rs, style
+from figures.panels import PARITY_LOOK
 
 # By label the words, the way of timing, the state of the cache, and how many elements off alignment the data start.
 WAYS = {"cold_dirty": ("L2 cold, dirty", "device", "cold_dirty", 0), "warm": ("L2 warm", "device", "warm", 0),
@@ -16,14 +15,13 @@ DRAWN = "between powers of two"
 def draw(results: rs.Results, element_type: str = "f32"):
     """The project's own sum: on the left its speedup over CUB against n in four situations, on the right how near it
     and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
-    stand by themselves, since neighbours among them need not be alike. None where tuned.csv has nothing of tuned
+    stand by themselves, since neighbours among them need not be alike. Absent where tuned.csv has nothing of tuned
     beside CUB."""
     rows = results.rows("tuned", variant=["cub/sum", "tuned/sum"]).dropna(subset=["speedup"]).sort_values("n")
     rows = rows[~rows["n"].isin(sr.ODD) & ((rows["variant"] == "cub/sum") | rows["settings"].str.startswith("reading=auto"))]
     all_of_ours, rows = rows[rows["variant"] == "tuned/sum"], rows[rows["element_type"] == element_type]
     by_call = dict(iter(rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])))
-    if not any(variant == "tuned/sum" for variant, *_ in by_call):
-        return None
+    rs.needed([call for call in by_call if call[0] == "tuned/sum"])
     figure, (speed, share) = style.sheet(2.8, ["speedup", "share"], width_ratios=(8, 7))
     ways, shares = {}, {}
     for k, (label, (words, *way)) in enumerate(WAYS.items()):
@@ -60,4 +58,4 @@ def draw_sizes(axes, points: pd.DataFrame, label: str, look: dict, *columns: str
     powers = points["n"] & (points["n"] - 1) == 0
     for part, name, how in ((points[powers], label, dict(look, markersize=2.4)),
                             (points[~powers], f"{label}, {DRAWN}", between_look(look))):
-        draw_points(axes, part[["n", *columns]].astype(float).values.tolist(), elinewidth=0.5, label=name, **how)
+        style.draw_points(axes, part[["n", *columns]].astype(float).values.tolist(), elinewidth=0.5, label=name, **how)

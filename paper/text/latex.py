@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 from report.style import power_label
 
@@ -61,12 +62,8 @@ def interval(value: float, low: float, high: float) -> str:
     return f"{value:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
-def time(seconds: float) -> str:
-    return _scaled(seconds, [(1, "s"), (1e-3, "ms"), (1e-6, r"\textmu{}s"), (1e-9, "ns")])
-
-
-def bandwidth(bytes_per_s: float) -> str:
-    return _scaled(bytes_per_s, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")])
+time = partial(_scaled, units=[(1, "s"), (1e-3, "ms"), (1e-6, r"\textmu{}s"), (1e-9, "ns")])
+bandwidth = partial(_scaled, units=[(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")])
 
 
 def microseconds(seconds: float) -> str:

@@ -116,9 +116,8 @@ def models_rows(results: rs.Results) -> list[str]:
     for name, of_call in calls:
         timed = MODE_WORDS[of_call["timing_mode"]]
         for scope, fit in rs.where_is(models, **of_call).set_index("range").sort_index(ascending=False).iterrows():
-            off = MISSING
-            if not pd.isna(fit["largest_residual"]):
-                off = f"{latex.percent(fit['largest_residual'])} at {latex.power(fit['largest_residual_n'])}"
+            off = (MISSING if pd.isna(fit["largest_residual"]) else
+                   f"{latex.percent(fit['largest_residual'])} at {latex.power(fit['largest_residual_n'])}")
             if fit["status"] == "ok":
                 fields = [estimate(fit, "latency", "s", 1e-6), estimate(fit, "bandwidth", "bytes_per_s", 1e12),
                           estimate(fit, "half_performance", "n", 1e6)]

@@ -18,8 +18,6 @@ SHOWN = {"slower": ("{:.0f}", "{} slower", "{} of {n} slower"), "undecided": ("{
          "ceiling": ("{:.1%}", "mean at least {} of the read ceiling", "mean {}"),
          "least_ceiling": ("{:.1%}", "at least {} of the read ceiling", "least {}"),
          "over_empty_s": ("{:.2f} us", "within {}", "{} above it")}
-
-
 WORST_FIRST = "missed", "not measured", "met"
 
 

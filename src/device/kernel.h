@@ -29,6 +29,7 @@
 ///                double, with make_float2 ...; dim3. __half and __nv_bfloat16 are in device/wide.h
 ///   loads        load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1; on an
 ///                H200 L2 gives up what was loaded so before other lines (trial 21 of experiments/trials.csv);
+///                prefetch_to_l2(p): the line of 128 bytes that holds p, which nobody waits for;
 ///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt
 ///   shared       __shared__ T x[N]; dynamic: extern __shared__ T x[], whose bytes the launch states. In a template
 ///                extern __shared__ __align__(16) unsigned char raw[] and a cast: nvcc refuses two types of one name

@@ -229,6 +229,7 @@ inline constexpr unsigned line_columns = 16;
 struct ExactColumns {
   std::int64_t rows, columns, pitch;  ///< as they are read
   std::int64_t behind;                ///< the first element that is not read
+  std::int64_t of_matrix;             ///< elements from one matrix to the next
   unsigned copies, groups, chunks;    ///< groups: of columns; chunks: of rows, each another block's
   std::size_t matrices;
 };
@@ -250,6 +251,7 @@ ExactColumns exact_columns(std::size_t rows, std::size_t columns, std::size_t pi
           static_cast<std::int64_t>(columns * copies),
           static_cast<std::int64_t>(pitch * copies),
           static_cast<std::int64_t>(behind),
+          static_cast<std::int64_t>(rows * pitch),
           static_cast<unsigned>(copies),
           static_cast<unsigned>(groups),
           static_cast<unsigned>(std::max<std::size_t>(chunks, 1)),
@@ -270,7 +272,7 @@ __global__ void __launch_bounds__(32 * line_columns, 2)
                      tiles = (shape.rows + rows - 1) / rows;
   const unsigned chunk = blockIdx.x / shape.groups % shape.chunks, matrix = blockIdx.x / shape.groups / shape.chunks,
                  warp = threadIdx.x / 32, column = threadIdx.x % line_columns;
-  const In* const in = start + matrix * shape.behind;
+  const In* const in = start + matrix * shape.of_matrix;
   const int row = static_cast<int>(threadIdx.x / line_columns);
   const bool is_inside = first + column < shape.columns;
   In nothing;
@@ -404,7 +406,8 @@ void sum_rows(const In* in, std::size_t rows, std::size_t columns, std::size_t p
     device::launch<tuned::add_short_rows<In, Acc, tuned::line_vectors>>(launch, matrix, out);
 }
 
-/// Of the columns. `matrices`: so many of them, one behind the other without gaps, and their sums likewise.
+/// Of the columns. `matrices`: so many of them, rows * pitch elements from one to the next, and the sums of each behind
+/// those of the one before.
 template <class In, class Acc>
 void sum_columns(const In* in, std::size_t rows, std::size_t columns, std::size_t pitch, Acc* out,
                  std::uint64_t* workspace, const tuned::Gpu& gpu, void* stream, std::size_t matrices = 1) {

@@ -32,9 +32,8 @@ const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name.replace
 const labelOf = (/** @type {string} */ word) =>
   own(WORDS, word) ?? (/^[a-z_]+$/.test(word) ? word.replaceAll("_", " ") : word);
 const grouped = (/** @type {number} */ v, digits = 0) => d3.format(`,.${digits}f`)(v);
-const digitsOfRatio = (/** @type {number} */ v) => (v < 2 ? 3 : v < 10 ? 2 : v < 1000 ? 1 : 0);
 /** "0.572 [0.570, 0.574]" */
-function interval(/** @type {number} */ v, low = NaN, high = NaN, digits = digitsOfRatio(v)) {
+function interval(/** @type {number} */ v, low = NaN, high = NaN, digits = v < 2 ? 3 : v < 10 ? 2 : v < 1000 ? 1 : 0) {
   const ends = isFinite(low) && isFinite(high) ? ` [${grouped(low, digits)}, ${grouped(high, digits)}]` : "";
   return grouped(v, digits) + ends;
 }

@@ -211,8 +211,6 @@ function decades(/** @type {number[]} */[low, high]) {
 const machineOf = (/** @type {Folder} */ folder, /** @type {string} */ path) =>
   path.split(".").reduce((/** @type {any} */ node, name) => node?.[name], folder.machine);
 
-const baseName = () => basesHere().get(state.base) ?? state.base;
-
 /** "sum of f32, device time, L2 cold and dirty, on one NVIDIA H200" */
 function captionOf() {
   const c = state.choice, told = ["device", "operation", "element_type", "timing_mode", "cache_state"];
@@ -227,7 +225,8 @@ function captionOf() {
 }
 
 /** What the chart shows: "time", "speedup over cub/sum". */
-const shownName = () => (state.value === "speedup" ? `speedup over ${baseName()}` : VALUES[state.value].label);
+const shownName = () =>
+  (state.value === "speedup" ? `speedup over ${basesHere().get(state.base) ?? state.base}` : VALUES[state.value].label);
 
 /** What the pointer shows of a point. @returns {[string, string | false][]} */
 function brief(/** @type {Point} */ p, /** @type {string} */ shown) {
@@ -243,15 +242,13 @@ function brief(/** @type {Point} */ p, /** @type {string} */ shown) {
 /** What is known of a point. @returns {[string, any][]} */
 function facts(/** @type {Point} */ p) {
   const {row, series: s} = p, c = catalogue(s), v = (/** @type {string} */ name) => row.number(name);
-  const rate = v("bandwidth_bytes_per_s"), levels = ["thread", "block", "grid"].filter(level => c?.word(level));
+  const rate = v("bandwidth_bytes_per_s"), blocks = v("grid_blocks");
+  const levels = ["thread", "block", "grid"].filter(level => c?.word(level));
   return [
     ["variant", p.name], ...brief(p, shownName()),
     ["throughput", state.value !== "rate" && isFinite(rate) && `${grouped(rate / 1e9, 1)} GB/s`],
     ["settings", row.word("settings").replaceAll(";", "; ")],
-    [
-      "launch",
-      isFinite(v("grid_blocks")) && `${counted(v("grid_blocks"), "block")} of ${counted(v("block_threads"), "thread")}`
-    ],
+    ["launch", blocks >= 0 && `${counted(blocks, "block")} of ${counted(v("block_threads"), "thread")}`],
     ["fastest sample", isFinite(v("time_min_s")) && micro(v("time_min_s"))],
     ["95th percentile", isFinite(v("time_p95_s")) && micro(v("time_p95_s"))],
     ["title", c?.word("title")], ["source", c?.word("cites")],

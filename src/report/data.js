@@ -68,12 +68,9 @@ const catalogue = (/** @type {Series} */ s) => s.folder.catalog?.find(line => li
 function samplesOf(/** @type {Row} */ row, means = !row.folder.samples) {
   const table = means ? row.folder.means : row.folder.samples;
   if (!table) return [];
-  const lines = d3.range(d3.bisectLeft(table.row.array, row.at), d3.bisectRight(table.row.array, row.at));
-  return /** @type {any[]} */ (lines.map(i => ({
-    context: table.context.array[i],
-    round: table.round.array[i],
-    us: table.time_s.array[i] * 1e6
-  })));
+  const [of, context, round, time] = ["row", "context", "round", "time_s"].map(name => table[name].array);
+  const lines = d3.range(d3.bisectLeft(of, row.at), d3.bisectRight(of, row.at));
+  return lines.map(i => ({context: context[i], round: round[i], us: time[i] * 1e6}));
 }
 
 /** base / mine of each context that has a mean of both. */
@@ -234,18 +231,13 @@ const baseFolder = () => (state.value === "speedup" && shownFolders().length > 1
 /** By word what speedups can be over here: the recorded base, computed ones, another folder, or any variant. */
 function basesHere() {
   const among = shownFolders(), has = (/** @type {string} */ base) => some(row => speedupOf(row, base)[0] > 0);
+  const recorded = new Set(series.flatMap(s => s.rows.map(row => row.word("speedup_reference"))).filter(Boolean));
   return new Map(/** @type {[string, string][]} */ ([
-    ...(has("") ? [["", recordedBase()]] : []),
+    ...(has("") ? [["", [...recorded].join(", ") || "CUB"]] : []),
     ...Object.entries(COMPUTED).filter(([name]) => has(name)),
     ...(among.length > 1 ? among.map(f => [`in ${f.name}`, `the same in ${f.name}`]) : []),
     ...series.map(s => [s.key, s.label])
   ]));
-}
-
-/** What the recorded speedups are over. */
-function recordedBase() {
-  const bases = new Set(series.flatMap(s => s.rows.map(row => row.word("speedup_reference"))).filter(Boolean));
-  return bases.size ? [...bases].join(", ") : "CUB";
 }
 
 /** The row that a speedup is a quotient to: of the chosen base, or of the same variant in the chosen folder. */

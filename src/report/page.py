@@ -22,8 +22,7 @@ with needed_by("reductio: a report"):
     import numpy as np
     import pandas as pd
 
-    from . import results as rs
-    from . import tables as tb
+    from . import results as rs, tables as tb
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1] if HERE.parent.name == "src" else None  # the project; None of an installed package
@@ -162,10 +161,8 @@ def read_folder(folder: Path, made: Path | None, samples: bool, blob: Blob) -> d
 
 def names_of(folders: list[Path]) -> list[str]:
     """Their last parts, as few as tell them apart: before/mine and after/mine."""
-    def last(depth: int) -> list[str]:
-        return ["/".join(folder.parts[-depth:]) for folder in folders]
-
-    return next(last(d) for d in range(1, 99) if len(set(last(d))) == len(folders))
+    by_depth = (["/".join(folder.parts[-depth:]) for folder in folders] for depth in range(1, 99))
+    return next(names for names in by_depth if len(set(names)) == len(folders))
 
 
 # ------------------------------------------------------------------------------------------------- the page

@@ -11,9 +11,7 @@ from .command_line import Parser, needed_by, one_line, write_whole
 with needed_by("reductio: a figure", ", or leave --out out to plot on the terminal"):
     import numpy as np
 
-    from . import results as rs
-    from . import style
-    from .style import CEILING_LOOK, FLOOR_LOOK, GIGA, power_label, shade_above
+    from . import results as rs, style
 
 
 # A slow call over a fast one; the share of points at which that is told; only times of so many timer steps count.
@@ -35,22 +33,20 @@ def draw(table, title: str, where: str):
     table = table.reset_index(drop=True)
     size = table["n"].astype(float) * table["element_type"].map(rs.ELEMENT_BYTES)
     table = table.assign(n=table["n"].astype("int64"), bytes=size,
-                         **{name: size / table[f"time_{column}_s"] / GIGA for name, column in
+                         **{name: size / table[f"time_{column}_s"] / style.GIGA for name, column in
                             (("rate", "median"), ("low", "ci_high"), ("high", "ci_low"))})
     one_size = table["n"].nunique() == 1
     variants = list(dict.fromkeys(table["variant"]))
     tall = 0.7 + 0.15 * len(table) if one_size else 3.2 + 0.14 * max(0, len(variants) - 20)
     figure, (axes,) = style.sheet(tall, ["plot"])
-    style.title(figure, f"{where}, {title}" + (f", n = {power_label(table['n'].iloc[0])}" if one_size else ""))
+    style.title(figure, f"{where}, {title}" + (f", n = {style.power_label(table['n'].iloc[0])}" if one_size else ""))
     if (table["device"] == "cpu").all():
         style.foot(figure, busy_note(table))
-    error = {side: np.nan_to_num(np.clip(sign * (table[side] - table["rate"]), 0, None))
-             for side, sign in (("low", -1), ("high", 1))}
     if one_size:
-        order = np.argsort(-table["rate"].to_numpy())
-        rows = table.iloc[order]
-        axes.barh(range(len(rows)), rows["rate"], color=style.LINE_COLORS[0], height=0.7,
-                  xerr=[error["low"][order], error["high"][order]], error_kw=dict(linewidth=0.7, ecolor="black"))
+        rows = table.sort_values("rate", ascending=False).assign(row=range(len(table)))
+        axes.barh(rows["row"], rows["rate"], color=style.LINE_COLORS[0], height=0.7)
+        bars = rows[["row", "rate", "low", "high"]].values.tolist()
+        style.draw_points(axes, bars, vertical=False, linestyle="", color="black")
         axes.set_yticks(range(len(rows)), [f"{v} [{s}]" if s else v for v, s in zip(rows["variant"], rows["settings"])])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.grid(False, axis="y")
@@ -58,23 +54,26 @@ def draw(table, title: str, where: str):
         return figure
     looks, libraries = {}, list(table.loc[table["kind"] == "library", "variant"].unique())
     for variant in variants:
-        rows = table[table["variant"] == variant].sort_values("n")
-        looks[variant] = look = (style.library_style(rows["group"].iloc[0], libraries.index(variant))
-                                 if variant in libraries else style.line_style(variants.index(variant), 0))
-        axes.errorbar(rows["n"], rows["rate"], yerr=[error["low"][rows.index], error["high"][rows.index]],
-                      elinewidth=0.5, label=variant, **look)
+        rows = table[table["variant"] == variant]
+        looks[variant] = style.line_style(variants.index(variant), 0)
+        if variant in libraries:  # no markers, black or grey, a little thicker
+            dashes = style.DASHES[libraries.index(variant) % len(style.DASHES)]
+            color = style.color_of(rows["group"].iloc[0])
+            looks[variant] = dict(color=color, linestyle=dashes, linewidth=1.3, zorder=1.9)
+        points = rows[["n", "rate", "low", "high"]].values.tolist()
+        style.draw_points(axes, points, elinewidth=0.5, label=variant, **looks[variant])
     calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].first()
     # Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call.
-    reading, empty = (calls["bytes"] / calls[c] / GIGA for c in ("read_time_s", "launch_floor_s"))
-    shade_above(axes, calls.index.to_numpy(float), reading.to_numpy(float))
-    axes.plot(calls.index, empty, gid="floor", **FLOOR_LOOK)
+    reading, empty = (calls["bytes"] / calls[c] / style.GIGA for c in ("read_time_s", "launch_floor_s"))
+    style.shade_above(axes, calls.index.to_numpy(float), reading.to_numpy(float))
+    axes.plot(calls.index, empty, gid="floor", **style.FLOOR_LOOK)
     axes.set_yscale("log")
     axes.set_ylim(table["rate"].min() / 1.3, np.nanmax([*table["rate"], *reading]) * 1.3)
     style.decade_axis(axes.yaxis)
     style.size_axis(axes, table["n"])
     axes.set_ylabel("throughput (GB/s)")
-    looks |= {"faster than only reading": CEILING_LOOK} if reading.notna().any() else {}
-    looks |= {"an empty call": FLOOR_LOOK} if empty.notna().any() else {}
+    looks |= {"faster than only reading": style.CEILING_LOOK} if reading.notna().any() else {}
+    looks |= {"an empty call": style.FLOOR_LOOK} if empty.notna().any() else {}
     axes.legend(style.handles(looks), list(looks), loc="upper left", bbox_to_anchor=(1.02, 1))
     return figure
 

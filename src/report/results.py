@@ -32,6 +32,13 @@ class Absent(LookupError):
     """A results folder does not have it."""
 
 
+def needed(found, what: str = "no such points"):
+    """What was found; Absent if that is nothing."""
+    if not len(found):
+        raise Absent(what)
+    return found
+
+
 def where_is(table: pd.DataFrame, **values) -> pd.DataFrame:
     """The rows that have these values; of several, any of them."""
     kept = np.arange(len(table))
@@ -56,11 +63,6 @@ def parse_call(call: str) -> tuple[str, dict[str, str]]:
     """The variant and the settings of "levels/naive:block=256,finish=atomic"."""
     variant, _, settings = call.partition(":")
     return variant, parse_settings(settings.replace(",", ";"))
-
-
-def setting(rows: pd.DataFrame, name: str) -> pd.Series:
-    """A setting of each row as a number; NaN where it has none, or a word."""
-    return pd.to_numeric(rows["settings"].map(lambda settings: parse_settings(settings).get(name)), errors="coerce")
 
 
 def fastest(rows: pd.DataFrame) -> pd.Series:
@@ -200,14 +202,6 @@ class Machine:
         """Its name, or the folder's where there is none."""
         return str(self.get("gpu.name", default=self.name))
 
-    @property
-    def peak_bytes_per_s(self) -> float | None:
-        return self.number("gpu.theoretical_peak_bytes_per_s")
-
-    @property
-    def l2_bytes(self) -> float | None:
-        return self.number("gpu.l2_bytes")
-
 
 def read_record(path: Path):
     """What a JSON file of a results folder holds."""
@@ -327,10 +321,6 @@ class Results:
     @property
     def comparison(self) -> pd.DataFrame | None:
         return self.experiment("comparison")
-
-    @property
-    def cpu(self) -> pd.DataFrame | None:
-        return self.experiment("cpu")
 
     @property
     def models(self) -> pd.DataFrame | None:

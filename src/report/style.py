@@ -20,7 +20,6 @@ COLUMN_WIDTH = 3.35
 MARGIN = 0.05
 FONT_SIZE = 8
 _mathtext.SHRINK_FACTOR = 0.75  # exponents have 6 points; matplotlib's 0.7 cannot be set otherwise
-PNG_DPI = 200
 
 # Lines of one panel: Tol's "muted" scheme, dark ones first. Each colour has its own marker, so a line can be told
 # without colour; settings of one variant share both and differ in the dashes.
@@ -30,8 +29,7 @@ DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1
 
 # Groups, where one figure holds all: Okabe and Ito's scheme, and a dark violet for our own.
 GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73", "levels": "#0072B2",
-                "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A",
-                "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}
+                "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A"}
 LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
 MARK_COLOR = "#555555"
 CEILING_COLOR, CEILING_EDGE = "#EFEFEF", "#A8A8A8"  # light enough for print, and for lines across it
@@ -52,7 +50,7 @@ plt.rcParams.update({
     "lines.linewidth": 0.9, "lines.markersize": 3, "hatch.linewidth": 0.4, "legend.frameon": False,
     "legend.handlelength": 1.9, "legend.columnspacing": 0.6, "legend.handletextpad": 0.4, "legend.labelspacing": 0.25,
     "legend.borderaxespad": 72 * MARGIN / FONT_SIZE, "legend.borderpad": 0,
-    "pdf.fonttype": 42, "svg.hashsalt": "reductio", "savefig.dpi": PNG_DPI, "figure.dpi": 100,
+    "pdf.fonttype": 42, "svg.hashsalt": "reductio", "savefig.dpi": 200, "figure.dpi": 100,
 })
 
 
@@ -61,19 +59,14 @@ def color_of(group: str) -> str:
     return GROUP_COLORS.get(group) or LIBRARY_COLORS.get(group, MARK_COLOR)
 
 
-def line_style(variant_index: int, settings_index: int, colors: int = len(LINE_COLORS)) -> dict:
-    """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn, in so many colours."""
-    color = LINE_COLORS[variant_index % colors]
+def line_style(variant_index: int, settings_index: int) -> dict:
+    """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn."""
+    color = LINE_COLORS[variant_index % len(LINE_COLORS)]
     # Past nine variants markers come round again, hollow.
     hollow = (variant_index // len(MARKERS)) % 2 == 1
     return {"color": color, "marker": MARKERS[variant_index % len(MARKERS)],
             "linestyle": DASHES[settings_index % len(DASHES)], "markeredgewidth": 0.6, "markeredgecolor": color,
             "markerfacecolor": "white" if hollow else color}
-
-
-def library_style(group: str, index: int) -> dict:
-    """Reference lines: no markers, black or grey, a little thicker than variants."""
-    return {"color": color_of(group), "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.3, "zorder": 1.9}
 
 
 def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n (elements)") -> None:
@@ -91,11 +84,12 @@ def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n 
     axis.set_minor_formatter(NullFormatter())
 
 
-def decade_axis(axis) -> None:
-    """A logarithmic value axis with plain numbers: 1, 10, 100, and 2 and 5 between them where there are few."""
+def decade_axis(axis, steps: tuple = ()) -> None:
+    """A logarithmic axis with plain numbers at these steps of each decade; if none are named, at 1, 10, 100, and at 2
+    and 5 between them where there are few."""
     low, high = axis.get_view_interval()
     few = high < 100 * max(low, 1e-300)
-    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
+    axis.set_major_locator(LogLocator(10, subs=steps or ((1, 2, 5) if few else (1,))))
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axis.set_minor_locator(NullLocator())
 
@@ -105,6 +99,17 @@ def shade_above(axes, n, value) -> None:
     known = np.isfinite(value)
     axes.fill_between(n[known], value[known], ABOVE, color=CEILING_COLOR, linewidth=0, zorder=0.5)
     axes.plot(n[known], value[known], color=CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")
+
+
+def draw_points(axes, points, vertical: bool = True, elinewidth: float = 0.7, **look) -> None:
+    """Marks from (x, value, low, high), joined if the look has a line, each with its interval where it has one. A NaN
+    value breaks the line, so that none goes across what was not measured."""
+    if not (points := sorted(points)):
+        return
+    x, value, low, high = np.array(points, float).T
+    errors = np.nan_to_num(np.clip([value - low, high - value], 0, None))
+    where = dict(x=x, y=value, yerr=errors) if vertical else dict(x=value, y=x, xerr=errors)
+    axes.errorbar(**where, elinewidth=elinewidth, **look)
 
 
 def power_label(n: float) -> str:

@@ -48,12 +48,9 @@ class Columns:
         self.positive, self.not_negative = marked("positive"), marked("not_negative")
 
 
-ROWS, SAMPLES, MODELS, CONTRASTS, VERDICTS = (
-    Columns(table) for table in ("rows", "samples", "models", "contrasts", "verdicts"))
-
 # The files that have columns of their own and are no experiment's.
-TABLES = {"models": MODELS, "contrasts": CONTRASTS, "verdicts": VERDICTS,
-          **{table: Columns(table) for table in ("releases", "goals", "means")}}
+TABLES = {table: Columns(table) for table in SCHEMA if table != "schema_version"}
+ROWS, SAMPLES, VERDICTS = TABLES.pop("rows"), TABLES.pop("samples"), TABLES["verdicts"]
 
 AGAIN = "run the experiment again"
 # What makes the files that are no experiment's.

@@ -265,7 +265,7 @@ class ColumnSums {
                 "tuned: columns of elements of one byte take sums of 4 bytes: others do not fit shared memory");
 
  public:
-  /// `matrices`: so many, one behind the other without gaps, and their sums likewise.
+  /// `matrices`: so many, rows * pitch elements from one to the next, and the sums of each behind those before.
   ColumnSums(std::size_t rows, std::size_t columns, std::size_t pitch, const Gpu& gpu, std::size_t matrices = 1)
       : shape_(column_shape<In>(rows, columns, pitch, matrices)),
         matrices_(matrices),

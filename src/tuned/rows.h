@@ -67,10 +67,13 @@ inline constexpr int long_row_vectors = 4;
 __host__ __device__ constexpr RowTree row_tree(std::int64_t vectors) {
   if (vectors > short_row_vectors) {
     const unsigned block = vectors > 2048 ? long_row_block : vectors > 1024 ? 256 : 128;
-    const std::int64_t turns = vectors > 4096 && vectors <= middle_row_vectors ? 4 : 2,
-                       of_tile = turns * block * long_row_vectors, tiles = (vectors + of_tile - 1) / of_tile,
+    const int turns = vectors > 4096 && vectors <= middle_row_vectors ? 4 : 2;
+    // Kernels of segments ask, too: by constants, since a division of 64 bits takes a GPU hundreds of cycles.
+    constexpr std::int64_t of_tile = 2 * long_row_block * long_row_vectors;
+    const std::int64_t tiles = vectors > middle_row_vectors ? (vectors + of_tile - 1) / of_tile : 1,
                        of_lane = tiles * turns * block;
-    return {32, static_cast<int>((vectors + of_lane - 1) / of_lane), static_cast<int>(turns), block, tiles};
+    static_assert(long_row_vectors == 4, "as many as the comparisons below count to");
+    return {32, 1 + (vectors > of_lane) + (vectors > 2 * of_lane) + (vectors > 3 * of_lane), turns, block, tiles};
   }
   if (vectors > 128) return {32, 8, 0, 0, 1};
   if (vectors > 64) return {16, 8, 0, 0, 1};
@@ -123,6 +126,21 @@ class RowVectors {
     if constexpr (!aligned) {
       behind_ = {};
       if (own == group - 1 && shift_ != 0) behind_ = loaded(element(count - 1) - shift_ + lanes, reach);
+    }
+  }
+
+  /// The same of a part around which all vectors may be loaded, without a test for each: eight tests take longer than
+  /// their loads. A lane behind the end loads the last vector again. n <= 0: there are elements before `at`.
+  __device__ void load_inner(const In* at, int n, unsigned own, unsigned group) {
+    at_ = at, n_ = n, own_ = own, group_ = group;
+    if constexpr (!aligned) shift_ = static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(In));
+    const int last = ((n + shift() - 1) & -lanes) - shift();
+    const auto from = [&](int i) { return __ldg(reinterpret_cast<const uint4*>(at + (i < last ? i : last))); };
+#pragma unroll
+    for (int u = 0; u < count; ++u) v_[u] = from(element(u) - shift());
+    if constexpr (!aligned) {
+      behind_ = {};
+      if (own == group - 1 && shift_ != 0) behind_ = from(element(count - 1) - shift_ + lanes);
     }
   }
 

@@ -22,7 +22,7 @@ def row(claim: str, verdict: str, role: str = claims.CLAIM, **more) -> dict:
 @pytest.fixture
 def folder(tmp_path):
     """36 claims, the first of them with an interval, the second with two tests."""
-    ids = [c["id"] for c in claims.listed()["claims"]]
+    ids = [c["id"] for c in claims.LISTED["claims"]]
     words = [v for v, count in COUNTED.items() for _ in range(count)]
     rows = [row(c, v, n="1048576", ratio="3.80438", ci_low="3.79291", ci_high="3.81598", threshold="> 1.02",
                 base="squares/chunked:block=256", variant="squares/strided:block=256") for c, v in zip(ids[:1], words)]
@@ -37,7 +37,7 @@ def folder(tmp_path):
 
 def test_every_claim_stands_there_once_and_is_counted(reductio, folder):
     lines = reductio("claims", folder).ok().splitlines()
-    ids = [c["id"] for c in claims.listed()["claims"]]
+    ids = [c["id"] for c in claims.LISTED["claims"]]
     assert [line.split()[0] for line in lines[1:-2]] == ids
     assert lines[0].split()[:2] == ["claim", "verdict"]
     assert lines[1].split() == "S1 holds 2^20 3.804 [3.793, 3.816] what S1 says".split()

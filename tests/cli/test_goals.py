@@ -17,18 +17,22 @@ MET, MISSED, ABSENT = "met", "missed", "not measured"
 OPEN = {"elsewhere-cold", "elsewhere-graph"}
 WAYS = {"tuned/cold": ("device", "cold_dirty"), "tuned/clean": ("device", "cold_clean"), "tuned/warm": ("device", "warm"),
         "tuned/graph": ("graph", "warm"), "tuned/odd": ("device", "cold_dirty"), "tuned/odd-start": ("device", "cold_dirty")}
-NEWEST = {name.replace("tuned/", "newest/"): way for name, way in WAYS.items() if name != "tuned/odd"}
+NEWEST = {name.replace("tuned/", "newest/"): way for name, way in WAYS.items()}
+# Over one CUB and the other, on data of three kinds.
+MAGNITUDES = {f"{over}/{data}/{name}": way for over in ("tuned", "newest") for data in ("2^-66", "2^70", "giants")
+              for name, way in (("cold", ("device", "cold_dirty")), ("graph", ("graph", "warm")))}
 
 
 def contrast(name: str, row: dict, value: float) -> dict:
     verdict = "FASTER" if value > 1.02 else "SLOWER" if value < 0.98 else "UNDECIDED"
-    return {**dict.fromkeys(tb.CONTRASTS.names, ""), "schema_version": tb.SCHEMA_VERSION, "name": name, "enough": "yes",
-            **{c: row[c] for c in ("operation", "element_type", "timing_mode", "cache_state", "n")}, "value": value,
-            "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
+    return {**dict.fromkeys(tb.TABLES["contrasts"].names, ""), "schema_version": tb.SCHEMA_VERSION, "name": name,
+            "enough": "yes", **{c: row[c] for c in ("operation", "element_type", "timing_mode", "cache_state", "n")},
+            "value": value, "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
 
 
 def contrasts(tuned: list[dict], narrow: list[dict], newest: dict[str, float]) -> list[dict]:
-    """As the program makes them of paper/contrasts.json; over the newest CUB 1.4, or what `newest` says."""
+    """As the program makes them of paper/contrasts.json; over the newest CUB and at other magnitudes 1.4, or what `newest`
+    says."""
     rows = []
     for r in narrow:
         if (r["variant"], r["operation"]) == ("tuned/sum", "sum"):
@@ -41,6 +45,8 @@ def contrasts(tuned: list[dict], narrow: list[dict], newest: dict[str, float]) -
             rows += [contrast(name, r, newest.get(name, 1.4) if name in NEWEST else r["speedup"])
                      for name, way in (WAYS | NEWEST).items() if (r["timing_mode"], r["cache_state"]) == way
                      and bool(int(r["offset_elements"] or 0)) == name.endswith("-start")]
+            rows += [contrast(name, r, newest.get(name, 1.4)) for name, way in MAGNITUDES.items()
+                     if (r["timing_mode"], r["cache_state"]) == way and r["element_type"] != "i32" and r["n"] in (2**14, 2**20)]
         elif r["variant"] == "tuned/sum-to-host":
             rows += [contrast(name, r, time[(f"thrust/reduceallocator={allocator}", *key)] / r["time_median_s"])
                      for name, allocator in (("to-host/thrust", "default"), ("to-host/thrust-caching", "caching"))]
@@ -148,7 +154,8 @@ def test_a_planted_miss_is_found(tmp_path, few, what):
 
 @pytest.mark.parametrize("contrast, missed", [
     ("newest/warm", {"newest"}), ("newest/graph", {"newest", "newest-graph"}), ("newest/odd-start", {"newest-ragged"}),
-    ("newest/cold", {"newest", "newest-ragged"}), ("newest/narrow", {"newest-narrow"})])
+    ("newest/odd", {"newest-ragged"}), ("newest/cold", {"newest"}), ("newest/narrow", {"newest-narrow"}),
+    ("tuned/2^70/cold", {"magnitudes"}), ("newest/giants/graph", {"newest-magnitudes"})])
 def test_a_planted_miss_over_the_newest_cub_is_found(tmp_path, few, contrast, missed):
     found = by_goal(written(tmp_path / "synthetic", *few, **{contrast: 0.9}))
     assert set(found.index[found == MISSED]) == missed
@@ -166,10 +173,26 @@ def test_what_was_not_measured_is_no_verdict(tmp_path, few):
     folder = written(tmp_path / "synthetic", lacking, few[1])
     (folder / "contrasts.csv").unlink()
     rows, found = judged(folder), by_goal(folder)
-    over_newest = {"newest", "newest-graph", "newest-ragged", "newest-narrow"}
+    over_newest = {"newest", "newest-graph", "newest-ragged", "newest-narrow", "newest-magnitudes", "magnitudes"}
     assert set(found.index[found == ABSENT]) == {"sums", "ragged", "narrow", "host-thrust", "host-others", "host-empty",
                                                  *over_newest, *OPEN}
     assert row_of(rows, "host-empty", "over_empty_s")["points"] == 0
+
+
+def test_rows_of_other_data_are_no_goals_points(tmp_path, few):
+    slower = [{**r, "dataset": "giants", "speedup": 0.5, "share_of_read_ceiling": 0.5} for r in few[0] if r["n"] == 2**14]
+    assert set(by_goal(written(tmp_path / "synthetic", few[0] + slower, few[1]))) == {MET, ABSENT}
+
+
+def test_a_goal_of_which_a_point_failed_is_not_measured(tmp_path, few):
+    def failing(r):
+        is_it = (r["variant"], r["n"], r["timing_mode"]) == ("tuned/sum", 2**14, "graph")
+        return {**r, "status": "wrong", "speedup": "", "time_median_s": ""} if is_it else r
+    found = by_goal(written(tmp_path / "synthetic", list(map(failing, few[0])), few[1]))
+    assert found["graph"] == ABSENT and found["sums"] == ABSENT and found["cold"] == MET
+    unknown = {"newest/warm": float("nan")}
+    found = by_goal(written(tmp_path / "other", *few, **unknown))
+    assert found["newest"] == ABSENT and found["newest-graph"] == MET
 
 
 def test_another_gpu_is_judged_by_its_own_demands(tmp_path, few):

@@ -18,7 +18,7 @@ from report import results as rs
 from report import tables as tb
 
 HOLDS, WEAKER, MIXED, NONE, NEAR, REVERSED, UNDECIDED = cl.VERDICTS
-CLAIMS = cl.listed()
+CLAIMS = cl.LISTED
 BY_ID = {c["id"]: c for c in CLAIMS["claims"]}
 TESTS = [(c["id"], t) for c in CLAIMS["claims"] for t in c["tests"]]
 KINDS = {"wrong", "right", "clocks apart", "cycles filled"}  # what is counted

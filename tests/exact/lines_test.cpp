@@ -221,6 +221,26 @@ TEST_P(SimLines, ColumnsOfSeveralMatrices) {
   }
 }
 
+/// A matrix ends behind its last row's pitch, in both libraries.
+TEST_P(SimLines, ColumnsOfSeveralMatricesWithAPitch) {
+  const std::size_t matrices = 3, rows = 37, columns = 20, pitch = 23;
+  std::vector<float> values(matrices * rows * pitch), want(matrices * columns);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i * 7 % 31) - 12;
+    if (i % pitch < columns) want[i / (rows * pitch) * columns + i % pitch] += values[i];
+  }
+  const auto in = on_device(values);
+  const Buffer<float> out(want.size());
+  in_workspace(few_blocks, [&](std::uint64_t* workspace) {
+    exact::sum_columns(in.ptr(), rows, columns, pitch, out.ptr(), workspace, few_blocks, nullptr, matrices);
+    EXPECT_EQ(on_host(out), want);
+  });
+  const auto workspace = zeros<std::uint64_t>(tuned::columns_workspace_words<float, float>());
+  tuned::sum_columns(static_cast<const float*>(in.ptr()), rows, columns, pitch, out.ptr(), workspace.ptr(), few_blocks,
+                     nullptr, matrices);
+  EXPECT_EQ(on_host(out), want);
+}
+
 /// Two tiles of 512 rows, and no other block: the sum of all lanes has more bits than that of one tile.
 TEST_P(SimLines, ColumnsOfOneSign) {
   const std::size_t rows = 1024, columns = 17;

@@ -12,7 +12,7 @@ from drawn import axes_of, texts
 from synthetic import cpu_rows, gpu_rows, write_folder
 
 import make
-from report import style
+from report import results as rs, style
 from figures import cpu, kernels
 
 SIZES = [2**k for k in range(18, 29, 2)]
@@ -67,7 +67,8 @@ def test_cpu_figure_shows_loops_by_level_and_each_librarys_fastest(drawn):
 
 
 def test_without_rows_of_the_type_there_is_no_figure(results):
-    assert cpu.draw(results, "f64") is None
+    with pytest.raises(rs.Absent):
+        cpu.draw(results, "f64")
 
 
 # ------------------------------------------------------------------------------------------ pictures of kernels

@@ -20,7 +20,7 @@ ASKED = {name: Asked(name, {"n": n, "element_type": kind}, points)
 
 
 def contrast(name, n, value, low="", high="") -> dict:
-    return dict.fromkeys(tb.CONTRASTS.names, "") | dict(
+    return dict.fromkeys(tb.TABLES["contrasts"].names, "") | dict(
         schema_version=tb.SCHEMA_VERSION, name=name, operation="sum", element_type="f32", timing_mode="device",
         cache_state="warm", n=n, value=value, ci_low=low, ci_high=high, enough="yes", verdict="SAME")
 

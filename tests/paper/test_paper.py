@@ -114,7 +114,7 @@ def test_reproduce_installs_every_latex_package_that_the_paper_uses():
     assert {package_of[style] for style in used} <= packages_that_reproduce_installs()
 
 
-CLAIMS = {document: [c["id"] for c in claims.listed()["claims"] if c["document"] == document] for document in rs.DOCUMENTS}
+CLAIMS = {document: [c["id"] for c in claims.LISTED["claims"] if c["document"] == document] for document in rs.DOCUMENTS}
 ALL_CLAIMS = [claim for ids in CLAIMS.values() for claim in ids]
 
 
@@ -160,12 +160,12 @@ def test_reproduce_draws_anew_when_anything_changes_that_the_paper_is_made_of(fu
     script = f"""
 import pathlib, sys
 sys.path[:0] = {str(PAPER)!r}, {str(SOURCE / 'src')!r}
+opened = set()
+sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
 import make
 from facts import facts
 from report import results as rs
 from text import numbers, tables
-opened = set()
-sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
 folders = pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})
 results = make.read_results(*folders)
 tables.write(results, pathlib.Path({str(tmp_path)!r}))

@@ -154,7 +154,7 @@ def test_missing_files_and_folders(folder, tmp_path):
 def test_a_machine_record_whose_number_is_none_is_refused(folder):
     (folder / "machine.json").write_text(json.dumps({**MACHINE, "gpu": {"l2_bytes": "much"}}))
     with pytest.raises(rs.ResultsError, match="'much', not a number"):
-        rs.Results(folder).machine.l2_bytes
+        rs.Results(folder).machine.number("gpu.l2_bytes")
 
 
 def test_an_ok_row_without_its_time_is_an_error(folder):
@@ -196,7 +196,7 @@ def test_an_edited_row_is_told_by_its_hash_and_another_schema_by_what_to_do(tmp_
 
 
 @pytest.mark.parametrize("name, table, lost", [("comparison.csv", tb.ROWS, "n_samples"),
-                                               ("models.csv", tb.MODELS, "n_sizes")])
+                                               ("models.csv", tb.TABLES["models"], "n_sizes")])
 def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
     """Those that were added later may be absent and are empty; unknown ones are passed over; a lost one is an error."""
     path = folder / name
@@ -262,7 +262,7 @@ def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
     cpu = write_folder(tmp_path / "cpu", cpu=cpu_rows(types=("f32",), sizes=[2**20]),
                        machine={**MACHINE, "cpu": {"model": "Another CPU"}})
     both = make.read_results(gpu, cpu)
-    assert both.comparison is not None and both.cpu is not None
+    assert both.comparison is not None and both.experiment("cpu") is not None
     assert both.machine_of("cpu.csv").get("cpu.model") == "Another CPU"
     assert both.machine.get("cpu.model") == "Synthetic CPU"
     with pytest.raises(rs.ResultsError, match="--cpu-results"):

@@ -86,4 +86,5 @@ def test_labels_do_not_overlap(drawn):
 
 def test_without_cub_there_is_no_figure(tmp_path):
     rows = [r for r in gpu_rows(types=("f32",), sizes=SIZES) if not r["variant"].startswith("cub")]
-    assert figure.draw(make.read_results(write_folder(tmp_path / "m", rows)), "f32") is None
+    with pytest.raises(rs.Absent):
+        figure.draw(make.read_results(write_folder(tmp_path / "m", rows)), "f32")

@@ -57,7 +57,8 @@ def test_what_was_not_measured_is_not_drawn(tmp_path):
     drawn = figure.draw(rs.Results(synthetic.write_folder(tmp_path / "graphs", tuned=graphs)))
     assert [a.get_gid() for a in drawn.axes] == ["speedup", "share"]
     of_cub = [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"]
-    assert figure.draw(rs.Results(synthetic.write_folder(tmp_path / "cub", tuned=of_cub))) is None
+    with pytest.raises(rs.Absent):
+        figure.draw(rs.Results(synthetic.write_folder(tmp_path / "cub", tuned=of_cub)))
 
 
 GOALS = """goal,what,quantity,element_type,timing_mode,cache_state,demanded,measured,low,high,points,at,at_n,verdict,set

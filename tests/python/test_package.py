@@ -838,4 +838,4 @@ def test_the_two_kinds_of_wheel_have_names_that_differ(cuda, nvcc, kind, monkeyp
     assert reductio.__version__.removesuffix("+cpu") == number
     monkeypatch.delenv("CUDACXX")
     monkeypatch.setattr("shutil.which", lambda name: None)
-    assert wheel_version.version() == number + "+cpu"
+    assert wheel_version.dynamic_metadata("version") == number + "+cpu"

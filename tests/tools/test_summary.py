@@ -133,7 +133,7 @@ def test_counters_that_agree_alike_share_a_line(monkeypatch):
 
 
 def test_a_claim_has_its_sentence_as_long_as_its_verdict_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "listed", lambda: {"claims": [{"id": "L7"}]})
+    monkeypatch.setattr(claims, "LISTED", {"claims": [{"id": "L7"}]})
     monkeypatch.setattr(claims, "in_words", lambda: {"L7": dict(verdict="mixed; at 2^28: holds", sentence="It depends.")})
     blank = dict.fromkeys(tb.VERDICTS.names, "") | dict(claim="L7", verdict="mixed", statement="it costs little", text_figure="2 | 3")
     rows = [blank | dict(role="claim", n=2**20, reason="holds at 64 loads"),

@@ -73,6 +73,11 @@ void a_row_has_its_own_bits(const Value& value) {
     tuned::sum_segments(static_cast<const In*>(in.ptr()), static_cast<const std::int64_t*>(offsets.ptr()), rows,
                         out.ptr(), workspace.ptr(), five_sms_for_rows, nullptr);
     EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "as a segment: " << first(1) << ", not " << alone;
+    // Around the only segment nothing may be loaded.
+    const In* const only = odd.ptr() + (1 + n);
+    tuned::sum_segments(only, static_cast<const std::int64_t*>(offsets.ptr()), 1, out.ptr(), workspace.ptr(),
+                        five_sms_for_rows, nullptr);
+    EXPECT_TRUE(same_bits_of_rows(first(0), alone)) << "as the only segment: " << first(0) << ", not " << alone;
   }
   const std::vector<std::uint64_t> left = on_host(workspace);
   EXPECT_EQ(std::count(left.begin(), left.end(), 0u), static_cast<std::ptrdiff_t>(left.size()));

@@ -38,6 +38,8 @@ REDUCTIO_STORE(__stwb)
 REDUCTIO_STORE(__stcg)
 REDUCTIO_STORE(__stcs)
 REDUCTIO_STORE(__stwt)
+/// Of memory that a load may read.
+REDUCTIO_AS_CALLER inline void prefetch_to_l2(const void*) {}
 #undef REDUCTIO_READ_ONLY_LOAD
 #undef REDUCTIO_LOAD
 #undef REDUCTIO_STORE

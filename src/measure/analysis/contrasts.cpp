@@ -84,7 +84,7 @@ class Rows {
       const PointKey& p = stored->row.point;
       if (p.device == c.device && p.problem.operation == c.operation && p.problem.type == c.type &&
           p.timing_mode == mode_of(way) && p.cache_state == c.cache_state && p.caller == c.caller && p.is_plain() &&
-          p.offset_elements == c.offset_elements && p.dataset == "random" && p.problem.n > 0)
+          p.offset_elements == c.offset_elements && p.dataset == c.dataset && p.problem.n > 0)
         out.push_back(stored);
     }
     return out;

@@ -21,7 +21,10 @@ namespace {
 
 constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
-/// What a goal's quantity is made of at one point, with its ends.
+/// The GPU whose times made tuned's launch table: elsewhere is any other.
+constexpr const char* gpu_of_the_table = "NVIDIA H200";
+
+/// What a goal's quantity is made of at one point, with its ends. No value: it was not measured there.
 struct GoalPoint {
   std::string type, mode, cache;
   double n = 0, value = 0, low = absent, high = absent;
@@ -90,7 +93,8 @@ class Goals {
     const auto here = std::filesystem::canonical(folder_);
     std::set<std::filesystem::path> out;
     for (const auto& entry : std::filesystem::directory_iterator(here.parent_path()))
-      if (const std::string name = gpu(entry.path()); !name.empty() && name != gpu(here)) out.insert(entry.path());
+      if (const std::string name = gpu(entry.path()); !name.empty() && name != gpu(here) && name != gpu_of_the_table)
+        out.insert(entry.path());
     return {out.begin(), out.end()};
   }
 
@@ -99,7 +103,7 @@ class Goals {
     if (const std::string& names = of(goal, "contrasts"); !names.empty()) {
       if (contrasts_)
         for (const Fields& r : contrasts_->records())
-          if (is_among(names, contrasts_->at(r, "name")) && contrasts_->number(r, "value"))
+          if (is_among(names, contrasts_->at(r, "name")))
             add(out, goal, *contrasts_, r, contrasts_->at(r, "name").ends_with("-start"));
       return out;
     }
@@ -107,7 +111,7 @@ class Goals {
     for (const auto& folder : here ? std::vector{folder_} : elsewhere())
       if (const auto& table = rows_of(folder, of(goal, "experiment")))
         for (const Fields& r : table->records())
-          if (table->at(r, "status") == "ok" && table->is_of(r, of(goal, "call")))
+          if (table->at(r, "dataset") == "random" && table->is_of(r, of(goal, "call")))
             add(out, goal, *table, r, table->number(r, "offset_elements").value_or(0) > 0);
     return out;
   }
@@ -129,7 +133,9 @@ class Goals {
       return;
     const std::string& quantity = of(goal, "quantity");
     const bool ratio = table.has("value");
-    if (quantity == "slower" || quantity == "undecided") {
+    if (ratio ? std::isnan(number("value")) : table.at(r, "status") != "ok") {
+      p.value = absent;
+    } else if (quantity == "slower" || quantity == "undecided") {
       p.value = table.at(r, "verdict") == (quantity == "slower" ? "SLOWER" : "UNDECIDED");
     } else if (quantity.ends_with("speedup")) {
       p.value = number(ratio ? "value" : "speedup");
@@ -144,10 +150,12 @@ class Goals {
         p.value = time - floor, p.low = low - floor, p.high = high - floor;
       }
     }
-    if (!std::isnan(p.value)) points.push_back(p);
+    points.push_back(p);
   }
 
-  Fields record(const Fields& goal, const std::vector<GoalPoint>& points, bool of_part) const {
+  Fields record(const Fields& goal, std::vector<GoalPoint> points, bool of_part) const {
+    const std::size_t asked = points.size();
+    std::erase_if(points, [](const GoalPoint& p) { return std::isnan(p.value); });
     const std::string& quantity = of(goal, "quantity");
     const bool least = quantity.starts_with("least_"), most = quantity == "over_empty_s";
     const auto number = [](double value) { return std::isnan(value) ? "" : fmt::format("{:.6g}", value); };
@@ -156,7 +164,7 @@ class Goals {
     for (const char* part : {"element_type", "timing_mode", "cache_state"}) field[part] = "all";
     field["points"] = std::to_string(points.size());
     field["verdict"] = of_part ? "" : "not measured";
-    if (!points.empty()) {
+    if (!points.empty() && (of_part || points.size() == asked)) {
       const auto less = [](const GoalPoint& a, const GoalPoint& b) { return a.value < b.value; };
       const GoalPoint& extreme = most ? *std::max_element(points.begin(), points.end(), less)
                                       : *std::min_element(points.begin(), points.end(), less);

@@ -124,6 +124,7 @@ std::vector<Contrast> contrasts_in(std::string_view text, const std::string& fil
       c.cache_state = parse_cache_state(get<std::string>(group, "cache_state", where, "cold_dirty"));
       c.caller = get<std::string>(group, "caller", where, "");
       c.offset_elements = get<std::size_t>(group, "offset_elements", where, 0);
+      c.dataset = get<std::string>(group, "dataset", where, "random");
       c.confidence = get<double>(group, "confidence", where, 0.95);
       const auto effect = effects.find(c.timing_mode);
       c.effect = get<double>(group, "effect", where, effect == effects.end() ? 0.01 : effect->second);

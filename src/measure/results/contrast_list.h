@@ -31,6 +31,7 @@ struct Contrast {
   CacheState cache_state = CacheState::cold_dirty;
   std::string caller;  ///< of the rows; empty: rows that have none
   std::size_t offset_elements = 0;
+  std::string dataset = "random";
   std::vector<std::size_t> sizes;  ///< empty: all that were measured
   double confidence = 0.95;
   double effect = 0.01;  ///< the smallest that counts for the verdict

@@ -78,6 +78,21 @@ TEST(MeasureContrasts, APairIsASpeedupAndOnePointATime) {
   EXPECT_EQ(time["verdict"], "");
 }
 
+TEST(MeasureContrasts, AGroupIsOfOneDataset) {
+  const StoredRow a = stored_row("levels/a", "", 3e-6), b = stored_row("levels/b", "", 2e-6);
+  StoredRow far_a = stored_row("levels/a", "", 9e-6), far_b = stored_row("levels/b", "", 3e-6);
+  far_a.row.point.dataset = far_b.row.point.dataset = "scaled:2^70";
+  const std::string gain = R"("gain": [[1, "levels/a"], [-1, "levels/b"]])";
+  const auto value = [&](const std::string& dataset) {
+    const auto found =
+        summarized(list(gain, R"("timing_mode": "device", "n": [1024])" + dataset), folder({a, b, far_a, far_b}));
+    return found.at("gain 1024").at("value");
+  };
+  EXPECT_NEAR(std::stod(value("")), 1.5, 0.02);
+  EXPECT_NEAR(std::stod(value(R"(, "dataset": "scaled:2^70")")), 3, 0.04);
+  EXPECT_EQ(value(R"(, "dataset": "giants")"), "");
+}
+
 TEST(MeasureContrasts, PartsRestsAndCyclesAreTimesOfTheirOwn) {
   const StoredRow whole = stored_row("levels/a", "", 4e-6, TimingMode::end_to_end),
                   read = stored_row("levels/a", "", 4e-6, TimingMode::clock);
