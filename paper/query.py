@@ -228,8 +228,8 @@ def second_over_first(d: rs.Results, experiment: str, n: int) -> pd.Series:
 
 
 def of_tuned(d: rs.Results, way: str = "", **where) -> pd.DataFrame:
-    """tuned.csv at even sizes and starts."""
-    rows = d.rows("tuned", "tuned/sum:reading=auto", offset_elements=0, status="ok", **where)
+    """tuned.csv's rows of random data, which also has some of other magnitudes, at even sizes and starts."""
+    rows = d.rows("tuned", "tuned/sum:reading=auto", dataset="random", offset_elements=0, status="ok", **where)
     return rows[~rows["n"].isin(ODD) & (rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
 
 
@@ -241,7 +241,7 @@ def by_type(d: rs.Results, mode: str, cache: str = "warm") -> list[float]:
 def over_sum_tuned(d: rs.Results) -> pd.Series:
     """The speedup of tuned over CUB with the type's best policy, of medians, where both have times."""
     return ratios(d, "tuned", "cub/sum-tuned", "tuned/sum",
-                  ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"])
+                  ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"], dataset="random")
 
 
 def cost_of_keeping(d: rs.Results) -> pd.Series:
