@@ -17,7 +17,7 @@ import pandas as pd
 
 import contrasts
 from claims import beside
-from figures import shapes
+from figures import shapes, speedup
 from figures.frontier import points_of
 from figures.gains import speeds as speeds_by_index
 from report import results as rs
@@ -161,6 +161,13 @@ def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison",
     rows = d.rows(experiment, device="cuda", timing_mode=mode, operation=operation, cache_state="cold_dirty",
                   status="ok", kind="document", **where)
     return rows[(rows["n"] >= least) & ~rows["settings"].str.contains("host-pinned")]
+
+
+def other_libraries(d: rs.Results, n: int = 2**28) -> dict[str, float]:
+    """The speedups over CUB of the calls of libraries that the figure of the comparison draws, newer CUBs among them."""
+    if not len(d.rows("comparison", kind="library")):
+        raise rs.Absent("no library in comparison.csv")
+    return {s.name: s.at(n)["speedup"] for _, s, _ in speedup.fastest_of_each(d, "f32", n) if s.kind == "library"}
 
 
 def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
