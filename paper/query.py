@@ -16,7 +16,7 @@ from statistics import geometric_mean
 import pandas as pd
 
 import contrasts
-from claims import beside
+from claims import beside, judged_elsewhere
 from figures import shapes, speedup
 from figures.frontier import points_of
 from figures.gains import speeds as speeds_by_index
@@ -188,6 +188,11 @@ def differ(d: rs.Results, other: str, role: str) -> set[str]:
     except rs.ResultsError as error:  # one has no verdicts, or they were judged by different tests
         raise rs.Absent(error.args[0])
     return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
+
+
+def of_other_machines(d: rs.Results) -> set[str]:
+    """Claims that another GPU's table or a CPU's times judge."""
+    return judged_elsewhere(d)
 
 
 def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -> float:
