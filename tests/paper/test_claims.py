@@ -1,4 +1,7 @@
-"""Which verdicts two GPUs can agree about."""
+"""What claims.json says of its verdicts, and which of them two GPUs can agree about."""
+
+import json
+import re
 
 import pytest
 from project import SOURCE
@@ -9,6 +12,14 @@ from report import results as rs
 COMMITTED = SOURCE / "experiments" / "results"
 HERE, THERE, FOR_BOTH = "nvidia-h200", "nvidia-h100-80gb-hbm3", "nvidia-h100-claims"
 OF_A_CPU, OF_TABLES = {"T5", "U7"}, {"T1", "T7", "L9"}
+
+
+def test_verdicts_are_told_in_the_order_in_which_the_program_takes_the_worst():
+    source = (SOURCE / "src" / "measure" / "analysis" / "verdicts.cpp").read_text()
+    words = dict(re.findall(r'(\w+) = "([a-z0-9 %]+)"[,;]', source))
+    order, = re.findall(r"worst_first\{(.*?)\}", source)
+    told, = re.findall(r"the worst of theirs: (.*?)\. ", " ".join(json.loads(claims.FILE.read_text())["reading"]).replace("   ", " "))
+    assert told.split(", ") == [words[name] for name in order.split(", ")] and set(told.split(", ")) == set(claims.VERDICTS)
 
 
 @pytest.fixture
