@@ -15,7 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import pandas as pd  # noqa: E402
 
-from report import results as rs, tables as tb  # noqa: E402
+import contrasts  # noqa: E402
+from report import results as rs  # noqa: E402
+from report import tables as tb  # noqa: E402
 from report.command_line import Parser, one_line  # noqa: E402
 
 FILE = Path(__file__).with_name("claims.json")
@@ -64,9 +66,21 @@ def in_words() -> dict[str, dict[str, str]]:
         return {row["claim"]: row for row in csv.DictReader(file)}
 
 
+def judged_elsewhere(results: rs.Results) -> set[str]:
+    """Claims that are judged by what ran on no GPU of this folder: by a CPU's times, or a table of another GPU."""
+
+    def is_elsewhere(test: dict) -> bool:
+        if "file" not in test:
+            return any(a.group.get("device") == "cpu" for a in contrasts.named(test["contrast"].partition("{")[0]))
+        table = results.table(test["file"].partition(".")[0])
+        return table is None or "gpu" in table and set(table["gpu"]) != {results.machine.gpu}
+
+    return {c["id"] for c in LISTED["claims"] if any(map(is_elsewhere, c["tests"]))}
+
+
 def beside(here: rs.Results, there: rs.Results) -> pd.DataFrame:
     """The rows of two folders' verdicts.csv, of the other's also verdict and ratio; whether verdicts `differ`, and
-    whether both folders have `decided` them by tests that ran on each."""
+    whether both folders have `decided` them by data of their own."""
     mine, theirs = map(verdicts, (here, there))
     for results, table in ((here, mine), (there, theirs)):
         if table is None:
@@ -77,8 +91,8 @@ def beside(here: rs.Results, there: rs.Results) -> pd.DataFrame:
         raise rs.ResultsError(f"{here.folder} and {there.folder} were judged by different tests: judge both again by "
                               f"`reductio summarize`")
     both = mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
-    here_alone = {c["id"] for c in LISTED["claims"] if "one_machine" in c}  # that agrees with itself
-    undecided = both["verdict"].isin(OPEN) | both["verdict_there"].isin(OPEN) | both["claim"].isin(here_alone)
+    elsewhere = judged_elsewhere(here) | judged_elsewhere(there)  # a table agrees with itself
+    undecided = both["verdict"].isin(OPEN) | both["verdict_there"].isin(OPEN) | both["claim"].isin(elsewhere)
     return both.assign(differ=both["verdict"] != both["verdict_there"], decided=~undecided)
 
 

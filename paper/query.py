@@ -16,8 +16,8 @@ from statistics import geometric_mean
 import pandas as pd
 
 import contrasts
-from claims import beside
-from figures import shapes
+from claims import beside, judged_elsewhere
+from figures import shapes, speedup
 from figures.frontier import points_of
 from figures.gains import speeds
 from report import results as rs
@@ -159,6 +159,13 @@ def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison",
     return rows[(rows["n"] >= least) & ~rows["settings"].str.contains("host-pinned")]
 
 
+def other_libraries(d: rs.Results, n: int = 2**28) -> dict[str, float]:
+    """The speedups over CUB of the calls of libraries that the figure of the comparison draws, newer CUBs among them."""
+    if not len(d.rows("comparison", kind="library")):
+        raise rs.Absent("no library in comparison.csv")
+    return {s.name: s.at(n)["speedup"] for _, s, _ in speedup.fastest_of_each(d, "f32", n) if s.kind == "library"}
+
+
 def fastest(d: rs.Results, n: int = 2**28, **which) -> str:
     """Of these the one that is fastest at n."""
     return call_of(rs.fastest(by_hand(d, n=n, **which)))
@@ -171,6 +178,11 @@ def differ(d: rs.Results, other: str, role: str) -> set[str]:
     except rs.ResultsError as error:  # one has no verdicts, or they were judged by different tests
         raise rs.Absent(error.args[0])
     return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
+
+
+def of_other_machines(d: rs.Results) -> set[str]:
+    """Claims that another GPU's table or a CPU's times judge."""
+    return judged_elsewhere(d)
 
 
 def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -> float:
@@ -211,8 +223,8 @@ def second_over_first(d: rs.Results, experiment: str, n: int) -> pd.Series:
 
 
 def of_tuned(d: rs.Results, way: str = "", **where) -> pd.DataFrame:
-    """tuned.csv at even sizes and starts."""
-    rows = d.rows("tuned", "tuned/sum:reading=auto", offset_elements=0, status="ok", **where)
+    """tuned.csv's rows of random data, which also has some of other magnitudes, at even sizes and starts."""
+    rows = d.rows("tuned", "tuned/sum:reading=auto", dataset="random", offset_elements=0, status="ok", **where)
     return rows[~rows["n"].isin(ODD) & (rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
 
 
@@ -224,7 +236,7 @@ def by_type(d: rs.Results, mode: str, cache: str = "warm") -> list[float]:
 def over_sum_tuned(d: rs.Results) -> pd.Series:
     """The speedup of tuned over CUB with the type's best policy, of medians, where both have times."""
     return ratios(d, "tuned", "cub/sum-tuned", "tuned/sum",
-                  ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"])
+                  ["operation", "element_type", "timing_mode", "cache_state", "offset_elements", "n"], dataset="random")
 
 
 def cost_of_keeping(d: rs.Results) -> pd.Series:

@@ -1,4 +1,5 @@
 import numpy as np
+from matplotlib.patheffects import withStroke
 
 import series as sr
 from report import results as rs, style
@@ -6,6 +7,8 @@ from figures.panels import DOTTED_LOOK
 
 # Each line's marker, so that it can be told without colour.
 MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
+# Dashes of other releases of CUB.
+RELEASES = ((0, (5, 1, 1, 1)), (0, (2, 1)), *style.DASHES[1:3])
 # Ways of timing a whole reduction: each is over CUB timed alike.
 WHOLE = {"device": "Device time, over CUB's device time", "end_to_end": "End to end, over CUB end to end"}
 TILE = 2**14  # bytes: CUB sums up to this much by one block in one launch, and more by two kernels
@@ -25,43 +28,56 @@ def spread(wanted: list[float], gap: float, low: float, high: float) -> list[flo
     return [at[order.index(i)] for i in range(len(at))]
 
 
-def label_ends(axes, ends: list[tuple[float, float, str, str]], gap: float) -> None:
-    """Each line's name right of its last point (x, y, text, colour), joined to it by a thin line: apart by at least so
-    much of the axes' height."""
+def label_ends(axes, ends: list[tuple], gap: float) -> None:
+    """Each line's name right of its last point (x, y, text, colour), joined to it by a thin line, or by its dashes if
+    they follow: apart by at least so much of the axes' height."""
     points = axes.transAxes.inverted().transform(axes.transData.transform([end[:2] for end in ends]))
-    for (*_, text, color), (x, y), to in zip(ends, points, spread(points[:, 1], gap, 0, 1)):
-        axes.plot([x, 1.035, 1.12], [y, y, to], transform=axes.transAxes, color=color, linewidth=0.5, clip_on=False,
-                  zorder=1)
+    for (_, _, text, color, *dashes), (x, y), to in zip(ends, points, spread(points[:, 1], gap, 0, 1)):
+        look = dict(linestyle=dashes[0], linewidth=1) if dashes else dict(linewidth=0.5)
+        axes.plot([x, 1.035, 1.12], [y, y, to], transform=axes.transAxes, color=color, clip_on=False, zorder=1, **look)
         axes.text(1.14, to, text, transform=axes.transAxes, va="center", color=color)
 
 
 def fastest_of_each(results: rs.Results, element_type: str, n: int) -> list[tuple[str, sr.Series, sr.Series]]:
     """(group, series, base): of each document, of the user's own, of ours and of each other library the one that is
-    fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed
-    alike."""
+    fastest at n, and each of another release of CUB, its default first; timed on the device, or end to end where none
+    of the group's calls ends there; over CUB's call, timed alike."""
     lines = []
     for group in sr.groups(results.comparison, *sr.KERNELS, "library"):
         for mode in WHOLE:
-            # Libraries as users call them without ado.
-            best = sr.fastest([s for s in sr.of_group(results, group, element_type, mode)
-                               if not s.is_base and (s.by_default or s.kind != "library")], n)
-            base = best and sr.base_series(sr.series(results.comparison, mode, device="cuda", operation=best.operation,
-                                                     element_type=element_type))
+            calls = [s for s in sr.of_group(results, group, element_type, mode) if not s.is_base]
+            if rs.release_of(f"{group}/"):
+                best = sorted((s for s in calls if s.at(n) is not None), key=lambda s: not s.by_default)
+            else:  # libraries as users call them without ado
+                best = [sr.fastest([s for s in calls if s.by_default or s.kind != "library"], n)]
+            base = best and best[0] and sr.base_series(sr.series(
+                results.comparison, mode, device="cuda", operation=best[0].operation, element_type=element_type))
             if base:
-                lines.append((group, best, base))
+                lines += [(group, s, base) for s in best]
                 break
     return lines
 
 
+def label_of(s: sr.Series) -> str:
+    """"last-block-warp", "thrust/reduce"; of another release of CUB "CUB 3.5.0", "3.5.0 not_guaranteed"."""
+    if not (release := rs.release_of(s.variant)):
+        return sr.short_name(s.variant)
+    return f"CUB {release}" if s.by_default else " ".join([release, *rs.parse_settings(s.settings).values()])
+
+
 def draw_speedups(axes, lines: list[tuple[str, sr.Series, sr.Series]]) -> list[tuple]:
     """The lines with their bands; their ends' labels."""
-    ends = []
+    ends, releases = [], [s for _, s, _ in lines if rs.release_of(s.variant)]
     for group, s, _ in lines:
         r, color = s.ok.dropna(subset=["speedup"]), style.color_of(group)
+        dashes, look = [], dict(marker=MARKERS.get(group, "h"), markersize=3, zorder=2)
+        if s in releases:  # which may lie on CUB's line
+            dashes = [RELEASES[releases.index(s) % len(RELEASES)]]
+            look = dict(linestyle=dashes[0], zorder=1.8, linewidth=1.1,
+                        path_effects=[withStroke(linewidth=2.2, foreground="white")])
         axes.fill_between(r["n"], r["speedup_low"], r["speedup_high"], color=color, alpha=0.25, linewidth=0)
-        axes.plot(r["n"], r["speedup"], color=color, marker=MARKERS.get(group, "h"), markersize=3, label=s.name,
-                  zorder=2)
-        label = sr.short_name(s.variant), style.MARK_COLOR if s.kind == "library" else color
+        axes.plot(r["n"], r["speedup"], color=color, label=s.name, **look)
+        label = label_of(s), style.MARK_COLOR if s.kind == "library" else color, *dashes
         ends += [(*end, *label) for end in r[["n", "speedup"]].values[-1:]]
     axes.axhline(1, color="black", linewidth=1.3, zorder=1.5)
     return ends

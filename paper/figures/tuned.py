@@ -17,7 +17,8 @@ def draw(results: rs.Results, element_type: str = "f32"):
     and CUB come to the read ceiling, cold. Powers of two are joined; the sizes between, which were drawn at random,
     stand by themselves, since neighbours among them need not be alike. Absent where tuned.csv has nothing of tuned
     beside CUB."""
-    rows = results.rows("tuned", variant=["cub/sum", "tuned/sum"]).dropna(subset=["speedup"]).sort_values("n")
+    rows = results.rows("tuned", variant=["cub/sum", "tuned/sum"], dataset="random").dropna(subset=["speedup"])
+    rows = rows.sort_values("n")
     rows = rows[~rows["n"].isin(sr.ODD) & ((rows["variant"] == "cub/sum") | rows["settings"].str.startswith("reading=auto"))]
     all_of_ours, rows = rows[rows["variant"] == "tuned/sum"], rows[rows["element_type"] == element_type]
     by_call = dict(iter(rows.groupby(["variant", "timing_mode", "cache_state", "offset_elements"])))

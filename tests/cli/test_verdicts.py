@@ -36,7 +36,7 @@ def test_every_claim_is_there_once_with_tests_that_can_be_judged():
     assert len(BY_ID) == len(CLAIMS["claims"]) == 36
     for claim in CLAIMS["claims"]:
         assert {"id", "document", "statement", "text_figure", "tests"} <= set(claim) <= {
-            "id", "document", "statement", "text_figure", "note", "one_machine", "tests"}, claim["id"]
+            "id", "document", "statement", "text_figure", "note", "tests"}, claim["id"]
         assert not all(t.get("beside") for t in claim["tests"]), claim["id"]
     assert {t["count"] for _, t in TESTS if "count" in t} == KINDS
     for claim, test in TESTS:

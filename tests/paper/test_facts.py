@@ -4,9 +4,10 @@ import re
 
 import pytest
 from project import SOURCE
-from synthetic import speedup_of, timed, write_contrasts, write_folder
+from synthetic import GPU, NEWEST_CUB, catalog_rows, gpu_rows, speedup_of, timed, write_contrasts, write_folder
 
 from facts import Fact, facts
+from report import results as rs
 from query import Mistake
 
 PAGES = ["README.md", *(f"docs/{p.name}" for p in sorted((SOURCE / "docs").glob("*.md")))]
@@ -87,6 +88,16 @@ def test_a_sentence_of_all_cases_is_asked_of_every_committed_folder(two_machines
     assert wrong("It never takes more than 1.4 us", f"here: {most}") == ""
     assert wrong("never more than 2 us", 'us("a/b:block=64", 4) < 2') == ""
     assert wrong("It takes <1.23> us, never more than 2", 'us("a/b:block=64", 4)') == "", "a number is of one machine"
+
+
+@pytest.mark.parametrize("rate, said", [(3.9e12, ""), (4.0e12, "; by the data it is False")])
+def test_that_only_ours_is_as_fast_as_cub_is_asked_of_the_newest_cub_too(tmp_path, rate, said):
+    """At 4.0 TB/s, CUB's own rate, it gains by the launch that it saves where the order of adding may vary."""
+    fact, = (f for f in facts() if f.sentence == "Of these calls only our own")
+    (cub, (*call, _, launch, n)), = NEWEST_CUB.items()
+    gpu = GPU | {"tuned/sum": (["sum"], ["reading=auto"], "device", 4.2e12, 4e-6, 0), cub: (*call, rate, launch, n)}
+    folder = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=[2**24, 2**28], gpu=gpu), catalog_rows(gpu))
+    assert fact.unlike(rs.Results(folder)) == said
 
 
 @pytest.mark.parametrize("query", ['rows("comparison")["time_median_s"].mean()', 'rows("comparison")["n"].median() == 4',

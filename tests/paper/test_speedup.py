@@ -1,8 +1,8 @@
 """Speedups over CUB are those of the rows' own columns, and the first figure shows them."""
 
 import pytest
-from drawn import axes_of
-from synthetic import gpu_rows, write_folder
+from drawn import axes_of, legible_and_inside
+from synthetic import GPU, NEWEST_CUB, SAVED, catalog_rows, gpu_rows, write_folder
 
 import series as sr
 import make
@@ -82,6 +82,43 @@ def test_labels_do_not_overlap(drawn):
     for axes in drawn.axes:
         boxes = [t.get_window_extent() for t in axes.texts]
         assert not any(box.overlaps(other) for k, box in enumerate(boxes) for other in boxes[k + 1:]), axes.get_gid()
+
+
+def with_newest_cub(path, gpu=NEWEST_CUB):
+    rows = gpu_rows(types=("f32",), sizes=SIZES, gpu=GPU | gpu)
+    return write_folder(path / "m", rows, catalog_rows(GPU | gpu))
+
+
+def test_the_newest_cub_has_a_line_by_default_and_one_in_any_order(tmp_path, drawn):
+    newest = figure.draw(make.read_results(with_newest_cub(tmp_path)), "f32")
+    newest.draw_without_rendering()
+    axes = axes_of(newest, "speedup:device")
+    shown = {line.get_label(): line for line in axes.get_lines()}
+    cub, one = (5e-6 + 2**26 / rate for rate in (4e12, 3.9e12))
+    for word, time in (("run_to_run", one), ("not_guaranteed", one - SAVED)):
+        assert shown[f"cub@3.5.0/sum [{word}]"].get_ydata()[1] == pytest.approx(cub / time)
+    default, any_order = (shown[f"cub@3.5.0/sum [{word}]"] for word in ("run_to_run", "not_guaranteed"))
+    assert default.get_color() == any_order.get_color() and shown["cublas/dot"].is_dashed() is False
+    assert default.is_dashed() and any_order.is_dashed()
+    assert default._unscaled_dash_pattern != any_order._unscaled_dash_pattern
+    assert {"CUB", "CUB 3.5.0", "3.5.0 not_guaranteed"} <= {t.get_text() for t in axes.texts}
+    test_labels_do_not_overlap(newest)
+    legible_and_inside({"speedup": newest})
+    for gid in ("speedup:device", "speedup:end_to_end"):  # the others are as without it
+        labels = {line.get_label() for line in axes_of(newest, gid).get_lines()}
+        others = {line.get_label() for line in axes_of(drawn, gid).get_lines()}
+        assert {label for label in labels - others if not label.startswith("_")} == (
+            {f"cub@3.5.0/sum [{word}]" for word in ("run_to_run", "not_guaranteed")} if gid.endswith("device") else set())
+
+
+def test_of_the_newest_cub_what_was_measured_alone_keeps_its_name(tmp_path):
+    for settings, label in (("run_to_run", "CUB 3.5.0"), ("not_guaranteed", "3.5.0 not_guaranteed")):
+        folder = with_newest_cub(tmp_path / settings)
+        rows = [r for r in gpu_rows(types=("f32",), sizes=SIZES, gpu=GPU | NEWEST_CUB)
+                if r["variant"] != "cub@3.5.0/sum" or r["settings"].endswith(settings)]
+        write_folder(folder, rows, catalog_rows(GPU | NEWEST_CUB))
+        texts = {t.get_text() for t in axes_of(figure.draw(rs.Results(folder)), "speedup:device").texts}
+        assert {t for t in texts if "3.5.0" in t} == {label}
 
 
 def test_without_cub_there_is_no_figure(tmp_path):

@@ -4,8 +4,8 @@ import re
 
 import pytest
 from project import SOURCE, judge
-from synthetic import (GPU, MACHINE, gpu_rows, model_rows, row, speedup_of, timed, timing_rows, write_checks,
-                       write_contrasts, write_folder)
+from synthetic import (GPU, MACHINE, NEWEST_CUB, catalog_rows, gpu_rows, model_rows, row, speedup_of, timed, timing_rows,
+                       write_checks, write_contrasts, write_folder)
 
 import make
 from report import results as rs
@@ -56,6 +56,15 @@ def test_the_table_holds_every_variant_and_a_new_one(tmp_path):
     part = next(l for l in table if r"unroll/unroll8-warp" in l).split(" & ")
     assert r"$^{\ast}$" in part[3] and part[4] == tables.MISSING  # a part of a call, over the whole of another
     assert next(l for l in table if r"{cub/sum}" in l).split(" & ")[4] == "1"
+
+
+def test_the_newest_cub_stands_beside_the_toolkits_by_default_and_in_any_order(tmp_path):
+    gpu = GPU | NEWEST_CUB
+    rows = gpu_rows(types=("f32",), sizes=SIZES, gpu=gpu)
+    lines = tables.times_rows(read(tmp_path / "m", rows, catalog=catalog_rows(gpu)))
+    cub = [line.split(" & ")[:2] for line in lines if "cub" in line and "cublas" not in line and "x^2" not in line]
+    assert cub == [[r"\texttt{cub/sum}", "6.05"], [r"\texttt{cub@3.5.0/sum} run\_to\_run", "6.08"],
+                   [r"\texttt{cub@3.5.0/sum} not\_guaranteed", "4.08"]]
 
 
 def test_one_call_in_every_way_of_timing(tmp_path):

@@ -1,12 +1,18 @@
 """The figure and the tables of the project's own sum, of planted rows; nothing without them."""
 
+from contextlib import suppress
+
 import pytest
 import synthetic
 from drawn import axes_of, line, texts
+from project import SOURCE
 
+import query
+from facts import PAPER, facts
 from report import results as rs
+from report import tables as tb
 from figures import tuned as figure
-from text import tuned
+from text import numbers, tuned
 
 SIZES = (2**12, 3000001, 2**20, 2**28)
 
@@ -50,6 +56,37 @@ def test_intervals_that_reach_below_1_are_counted(drawn, tmp_path):
             else r for r in rows]
     drawn = figure.draw(rs.Results(synthetic.write_folder(tmp_path / "m", tuned=rows)))
     assert "1 of 5 intervals reach below 1, 0 lie below it as a whole." in texts(drawn)
+
+
+def test_the_figure_leaves_out_data_of_other_magnitudes(tmp_path):
+    def shown(name: str, rows: list[dict]) -> tuple:
+        drawn = figure.draw(rs.Results(synthetic.write_folder(tmp_path / name, tuned=rows)))
+        return texts(drawn), [(l.get_label(), l.get_xydata().tolist()) for axes in drawn.axes for l in axes.get_lines()]
+
+    rows = synthetic.tuned_rows((2**16, 2**20, 2**22))
+    planted = synthetic.of_other_magnitudes(rows)
+    assert len(planted) == 72 and shown("both", rows + planted) == shown("random", rows)
+
+
+def test_no_number_of_a_text_is_of_data_of_other_magnitudes(tmp_path):
+    """Of the committed folder; all runs together have other data, too."""
+    committed = rs.Results(SOURCE / "experiments" / "results" / "nvidia-h200")
+    folder = tmp_path / "nvidia-h200"
+    folder.mkdir()
+    for path in committed.folder.iterdir():
+        (folder / path.name).symlink_to(path)
+    rows = tb.read_words(committed.file("tuned.csv")).to_dict("records")
+    (folder / "tuned.csv.gz").unlink()
+    synthetic.write_csv(folder / "tuned.csv.gz", rows + synthetic.of_other_magnitudes(rows))
+    asked = [f.query for f in facts() if f.machine == "nvidia-h200"]
+    asked += [q for *_, q in numbers.used((SOURCE / PAPER).read_text())]
+    changed, planted = [], rs.Results(folder)
+    for q in (q for q in asked if "tuned" in q and "of_all_runs" not in q):
+        with suppress(rs.Absent):
+            before = query.ask(committed, q.removeprefix("here: "))
+            if repr(query.ask(planted, q.removeprefix("here: "))) != repr(before):
+                changed.append(q)
+    assert changed == [] and len(query.ask(planted, 'rows("tuned")')) > len(rows)
 
 
 def test_what_was_not_measured_is_not_drawn(tmp_path):

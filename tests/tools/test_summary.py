@@ -49,6 +49,18 @@ def test_the_comparison_has_each_groups_fastest_call_beside_cub(folder):
     assert fields(table, "*only reading* (an empty call: 2.00 us)")[4] == f"{read * 1e6:.0f}"
 
 
+def test_the_newest_cub_stands_beside_the_toolkits_by_default_and_in_any_order(tmp_path):
+    gpu = synthetic.GPU | synthetic.NEWEST_CUB
+    rows = synthetic.gpu_rows(types=(summary.TYPE,), sizes=summary.SIZES, gpu=gpu)
+    folder = synthetic.write_folder(tmp_path / "m", rows, synthetic.catalog_rows(gpu))
+    table = summary.comparison(rs.Results(synthetic.write_means(folder, {"launch-floor": 2e-6})))
+    # 2^20 floats: 5 us and 2^22 bytes at 4.0 and 3.9 TB/s, and without the second launch 2 us less.
+    assert [line.split("|")[1:5] for line in table.splitlines()[-4:-1]] == [
+        [" `cub@3.5.0/sum` [run_to_run] ", " sum ", " device ", " 6.08 "],
+        [" `cub@3.5.0/sum` [not_guaranteed] ", " sum ", " device ", " 4.08 "],
+        [" `cub/sum` ", " sum ", " device ", " 6.05 "]]
+
+
 def test_sums_from_python_have_errors_and_speeds_beside_cub(tmp_path):
     folder = synthetic.write_folder(tmp_path / "m")
 
