@@ -180,18 +180,26 @@ def test_what_was_not_measured_is_no_verdict(tmp_path, few):
 
 
 def test_rows_of_other_data_are_no_goals_points(tmp_path, few):
-    slower = [{**r, "dataset": "giants", "speedup": 0.5, "share_of_read_ceiling": 0.5} for r in few[0] if r["n"] == 2**14]
-    assert set(by_goal(written(tmp_path / "synthetic", few[0] + slower, few[1]))) == {MET, ABSENT}
+    rows = synthetic.tuned_rows((2**16, 2**20, 2**28))
+    folder = written(tmp_path / "synthetic", rows, few[1])
+    before = (judge(folder) / "goals.csv").read_text()
+    assert len(others := synthetic.of_other_magnitudes(rows)) > 10
+    synthetic.write_csv(folder / "tuned.csv", rows + others)
+    assert (judge(folder) / "goals.csv").read_text() == before
 
 
 def test_a_goal_of_which_a_point_failed_is_not_measured(tmp_path, few):
     def failing(r):
         is_it = (r["variant"], r["n"], r["timing_mode"]) == ("tuned/sum", 2**14, "graph")
-        return {**r, "status": "wrong", "speedup": "", "time_median_s": ""} if is_it else r
-    found = by_goal(written(tmp_path / "synthetic", list(map(failing, few[0])), few[1]))
-    assert found["graph"] == ABSENT and found["sums"] == ABSENT and found["cold"] == MET
-    unknown = {"newest/warm": float("nan")}
-    found = by_goal(written(tmp_path / "other", *few, **unknown))
+        return {**r, "status": "wrong"} if is_it else r
+
+    folder = written(tmp_path / "synthetic", *few)
+    synthetic.write_csv(folder / "tuned.csv", list(map(failing, few[0])))
+    found = by_goal(folder)
+    assert found["graph"] == found["sums"] == ABSENT and found["cold"] == MET
+    lacking = contrasts(*few, {})
+    next(r for r in lacking if r["name"] == "newest/warm").update(value="", ci_low="", ci_high="", verdict="")
+    found = by_goal(synthetic.write_folder(tmp_path / "other", tuned=few[0], narrow=few[1], contrasts=lacking))
     assert found["newest"] == ABSENT and found["newest-graph"] == MET
 
 
