@@ -66,14 +66,14 @@ def in_words() -> dict[str, dict[str, str]]:
         return {row["claim"]: row for row in csv.DictReader(file)}
 
 
-def judged_elsewhere(results: rs.Results) -> set[str]:
+def judged_elsewhere(d: rs.Results) -> set[str]:
     """Claims that are judged by what ran on no GPU of this folder: by a CPU's times, or a table of another GPU."""
 
     def is_elsewhere(test: dict) -> bool:
         if "file" not in test:
             return any(a.group.get("device") == "cpu" for a in contrasts.named(test["contrast"].partition("{")[0]))
-        table = results.table(test["file"].partition(".")[0])
-        return table is None or "gpu" in table and set(table["gpu"]) != {results.machine.gpu}
+        table = d.table(test["file"].partition(".")[0])
+        return table is None or "gpu" in table and set(table["gpu"]) != {d.machine.gpu}
 
     return {c["id"] for c in LISTED["claims"] if any(map(is_elsewhere, c["tests"]))}
 

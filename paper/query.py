@@ -180,11 +180,6 @@ def differ(d: rs.Results, other: str, role: str) -> set[str]:
     return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
 
 
-def of_other_machines(d: rs.Results) -> set[str]:
-    """Claims that another GPU's table or a CPU's times judge."""
-    return judged_elsewhere(d)
-
-
 def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -> float:
     """What the machine code of a kernel's loop has, alike in all of these."""
     value, = d.rows("compiler", kernel=kernel, loop="main", **where)[column].unique()
