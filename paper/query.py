@@ -61,10 +61,10 @@ def everywhere(d: rs.Results | None, query: str) -> list:
 
 
 def mean(d: rs.Results, name: str) -> float:
-    """A median or mean of means.csv."""
+    """A median or mean of means.csv, which `reductio summarize` writes."""
     if name.partition(".")[0] not in contrasts.LISTED["means"]:
         raise Mistake(f"contrasts.json has no mean {name}")
-    return d.in_means(name)["value"]
+    return d.row("means", name=name)["value"]
 
 
 def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contrast:

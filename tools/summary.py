@@ -115,7 +115,7 @@ def comparison(results: rs.Results) -> str:
         what = [sr.OPERATION_LABELS[s.operation], sr.MODE_LABELS[s.mode].removesuffix(" time")]
         name = f"`{s.variant}`" + (f" [{s.words}]" if s.words else "")
         rows.append(row(name, what, [s.at(n)["time"] for n in SIZES], base, gain))
-    floor = microseconds(results.in_means("launch-floor")["value"])
+    floor = microseconds(results.row("means", name="launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
                     [reading.set_index("n")["read"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
     head = ["", "operation", "timed", *map(power, SIZES), "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
@@ -177,7 +177,7 @@ def checks(results: rs.Results) -> dict[str, str]:
     for name, file in (("two runs", "repeat"), ("the same, relative to CUB", "repeat-relative")):
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
             same = query.repeated(results, file, timing_mode=mode)
-            width = results.in_means(f"{file}.{mode}")
+            width = results.row("means", name=f"{file}.{mode}")
             agreeing[f"{name}, {words}: the interval includes 1"] = (
                 f"{100 * same:.1f} % of {width['points']:,}; {100 * width['value']:.2g} % wide")
     selftest = query.record(results, "selftest")

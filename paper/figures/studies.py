@@ -61,7 +61,8 @@ def latency(results: rs.Results):
             lines[call] = [(int(threads), *(int(threads) / n * cycles for cycles in c.interval))
                            for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
     threads = rs.needed(sorted({x for points in lines.values() for x, *_ in points}))
-    cycles = {words: results.in_means(f"probe.load_latency_{words.lower()}.cycles")["value"] for words in ("memory", "L2")}
+    cycles = {words: results.row("means", name=f"probe.load_latency_{words.lower()}.cycles")["value"]
+              for words in ("memory", "L2")}
     figure, (axes,) = style.sheet(3.4, ["latency"], width=style.COLUMN_WIDTH)
     for call, points in lines.items():
         style.draw_points(axes, points, label=call, **looks[call])

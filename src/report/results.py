@@ -294,10 +294,6 @@ class Results:
             raise Absent(mistake) if rows.empty else ResultsError(mistake)
         return rows.iloc[0]
 
-    def in_means(self, name: str) -> pd.Series:
-        """A line of means.csv, which `reductio summarize` writes: the medians and means that texts and figures show."""
-        return self.row("means", name=name)
-
     def other(self, machine: str) -> Results:
         """The folder of another one, beside this."""
         folder = self.folder.parent / machine
