@@ -9,16 +9,11 @@ SIZES = (2**12, 2**20, 2**28)
 LOOKS = looks_of(SIZES, linestyle="", markersize=3.4)
 
 
-def rows_of() -> list[tuple[str, str]]:
-    """(level, choice) of all choices but the base's."""
-    return [(level, asked.name.removeprefix(f"ablation.{level}."))
-            for level in LEVELS for asked in contrasts.named(f"ablation.{level}.")]
-
-
 def draw(results: rs.Results):
     """What each choice at the three levels gains over the base's, and how choices of two levels go together. Absent
     where contrasts.csv has none of the effects."""
-    rows = rows_of()
+    rows = [(level, asked.name.removeprefix(f"ablation.{level}."))  # all choices but the base's
+            for level in LEVELS for asked in contrasts.named(f"ablation.{level}.")]
     effects = rs.needed({(k, n): c for k, (level, choice) in enumerate(rows) for n in SIZES
                          if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known})
     figure, (left, right) = style.sheet(1.5 + 0.2 * len(rows), ["effects", "interactions"], width_ratios=(2, 3))
