@@ -22,6 +22,7 @@ from report.command_line import Parser, one_line  # noqa: E402
 
 FILE = Path(__file__).with_name("claims.json")
 LISTED = json.loads(FILE.read_text(encoding="utf-8"))
+DOCUMENTS = LISTED["documents"]  # in which operation, type, timing mode and so on the claims of each are judged
 VERDICTS = tb.VERDICTS.words["verdict"]  # as they are counted
 OPEN = VERDICTS[-3], VERDICTS[-1]        # within 2 % of the threshold, not decidable here
 CLAIM, AT_LARGE, STEP, BESIDE = tb.VERDICTS.words["role"]

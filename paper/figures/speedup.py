@@ -131,7 +131,6 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         upper.set_title(WHOLE[mode], loc="left", pad=3)
         upper.tick_params(labelbottom=False)
     uppers[0].set_ylim(0, 1.35 * most)  # of all that share it
-    lowers[0].set_yscale("log")
     style.decade_axis(lowers[0].yaxis)
     for axes in (*uppers, *lowers):
         label_ends(axes, ends[axes], 0.09 if axes in uppers else 0.27)
