@@ -303,8 +303,7 @@ def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
-    points = points_of(d.rows("frontier", n=2**28, dataset=dataset))
-    return rs.where_is(points, call=calls, **where)["ulps"].tolist()
+    return rs.where_is(points_of(d), n=2**28, dataset=dataset, call=calls, **where)["ulps"].tolist()
 
 
 def pairs(d: rs.Results, pair: str = "adjacent", to: str = "", call: str = "cub@[^/]*/sum", **where) -> pd.DataFrame:

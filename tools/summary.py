@@ -215,16 +215,15 @@ OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f
 
 def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
     """Error against time of sums of one type."""
-    points = frontier.points_of(results.experiment("frontier"))
+    points = frontier.points_of(results)
     calls = {call: name for call, name in NAMES.items() if call not in LIKE_OTHERS}
     return errors(points[points["element_type"] == kind], [kind], calls, "us, ", "time_median_s", microseconds)
 
 
 def errors_from_python(results: rs.Results) -> str:
     """Error against CUB's speed of sums that Python users call on a GPU."""
-    points = frontier.points_from_python(results.experiment("frontier-python"),
-                                         frontier.points_of(results.experiment("frontier")))
-    return errors(points, ["from Python", "elements"], NAMES, "CUB's speed, ", "speedup", "{:.2f}".format)
+    return errors(frontier.points_from_python(results), ["from Python", "elements"], NAMES, "CUB's speed, ", "speedup",
+                  "{:.2f}".format)
 
 
 def errors_on_cpu(results: rs.Results) -> str:
