@@ -112,12 +112,12 @@ def comparison(results: rs.Results) -> str:
     rows = []
     for s, base in (*lines, (cub, cub)):
         gain = "1" if s is cub else with_interval(*s.at(large)[["speedup", "speedup_low", "speedup_high"]])
-        what = [sr.OPERATION_LABELS[s.operation], sr.MODE_LABELS[s.mode].removesuffix(" time")]
+        what = [s.operation.replace("_", " "), sr.MODE_LABELS[s.mode].removesuffix(" time")]
         name = f"`{s.variant}`" + (f" [{s.words}]" if s.words else "")
         rows.append(row(name, what, [s.at(n)["time"] for n in SIZES], base, gain))
     floor = microseconds(results.row("means", name="launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
-                    [reading.set_index("n")["read"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
+                    [reading.set_index("n")["read_time_s"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
     head = ["", "operation", "timed", *map(power, SIZES), "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
     return markdown(head, rows, "lllrrrrrrr")
 

@@ -242,9 +242,9 @@ def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     r = make.read_results(folder)
     cold = sr.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
     warm = sr.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **SUMS).set_index("n")
-    assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
-    assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
-    assert cold["bytes"][2**20] == 2**22
+    assert cold["read_time_s"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12)
+    assert cold["launch_floor_s"][2**24] == 2e-6 and warm["launch_floor_s"][2**24] == 1e-6
+    assert warm["read_time_s"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12)
     assert not len(sr.harness_calls(r.experiment("limits"), mode="graph", cache_state="cold_dirty", **SUMS))
 
 
