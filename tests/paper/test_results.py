@@ -192,7 +192,7 @@ def test_an_edited_row_is_told_by_its_hash_and_another_schema_by_what_to_do(tmp_
     (tmp_path / "m" / "machine.json").write_text(json.dumps(machine | {"schema_version": 2, "build": {"git_revision": 9 * "a"}}))
     with pytest.raises(rs.ResultsError, match=r"machine.json has schema version 2, this program reads 3: run the experiment "
                                               r"again, or use the program that wrote it \(commit aaaaaaaa\)$"):
-        rs.read_machine(tmp_path / "m" / "machine.json", "m")
+        rs.Results(tmp_path / "m").machine
 
 
 @pytest.mark.parametrize("name, table, lost", [("comparison.csv", tb.ROWS, "n_samples"),
@@ -217,7 +217,7 @@ def test_committed_folders_are_of_this_schema_and_as_their_runs_wrote_them():
     folders = [f for f in sorted((SOURCE / "experiments" / "results").iterdir()) if f.is_dir() and f.name != "suites"]
     assert len(folders) > 10
     for folder in folders:
-        record = rs.read_machine(folder / "machine.json", folder.name).record
+        record = rs.Results(folder).machine.record
         assert record["runs"] or record["tools"], folder
         for path in folder.glob("*.csv*"):
             tb.require_unchanged(path)
