@@ -161,8 +161,7 @@ def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison",
 
 def other_libraries(d: rs.Results, n: int = 2**28) -> dict[str, float]:
     """The speedups over CUB of the calls of libraries that the figure of the comparison draws, newer CUBs among them."""
-    if not len(d.rows("comparison", kind="library")):
-        raise rs.Absent("no library in comparison.csv")
+    rs.needed(d.rows("comparison", kind="library"), "no library in comparison.csv")
     return {s.name: s.at(n)["speedup"] for _, s, _ in speedup.fastest_of_each(d, "f32", n) if s.kind == "library"}
 
 
