@@ -115,9 +115,9 @@ def base_series(all_series: list[Series]) -> Series | None:
 
 
 def harness_calls(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> pd.DataFrame:
-    """n, read_time_s, launch_floor_s: the harness's own calls beside the rows of one device, operation, type, mode and state.
-    They are the read ceiling, the time of its fastest kernel that only reads the input, and the launch floor, that of an
-    empty call; NaN where the mode has no such thing."""
+    """n, read_time_s, launch_floor_s: the harness's own calls beside the rows of one device, operation, type, mode and
+    state. They are the read ceiling, the time of its fastest kernel that only reads the input, and the launch floor,
+    that of an empty call; NaN where the mode has no such thing."""
     rows = in_a_loop(table, timing_mode=mode, cache_state=cache_state, status="ok", **which)
     # Rows of one n were sampled together and carry the same two times.
     return rows.groupby("n")[["read_time_s", "launch_floor_s"]].first().reset_index()

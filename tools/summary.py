@@ -101,7 +101,8 @@ def comparison(results: rs.Results) -> str:
     lines = [(s, base) for _, s, base in speedup.fastest_of_each(results, TYPE, large)]
     lines.sort(key=lambda line: rs.release_of(line[0].variant) != "")  # the newest CUB beside the toolkit's
     cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
-    reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum", element_type=TYPE)
+    reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum",
+                               element_type=TYPE).set_index("n")["read_time_s"]
 
     def row(name: str, what: list[str], times: list[float], base: sr.Series, gain: str) -> list[str]:
         at = base.at(large)
@@ -117,7 +118,7 @@ def comparison(results: rs.Results) -> str:
         rows.append(row(name, what, [s.at(n)["time"] for n in SIZES], base, gain))
     floor = microseconds(results.row("means", name="launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
-                    [reading.set_index("n")["read_time_s"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
+                    [reading[n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
     head = ["", "operation", "timed", *map(power, SIZES), "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
     return markdown(head, rows, "lllrrrrrrr")
 

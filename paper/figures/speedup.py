@@ -1,4 +1,3 @@
-import numpy as np
 from matplotlib.patheffects import withStroke
 
 import series as sr

@@ -300,7 +300,8 @@ class Results:
         runs = record.get("runs") if isinstance(record, dict) else None
         if not isinstance(runs, list) or not all(isinstance(run, dict) and isinstance(run.get("experiment"), str)
                                                  for run in runs):
-            raise ResultsError(f"{path} does not list its runs, each with its experiment: copy the results folder again")
+            raise ResultsError(f"{path} does not list its runs, each with its experiment: copy the results folder "
+                               "again")
         machine, version = Machine(path.parent.resolve().name, record), str(record.get("schema_version"))
         if version != SCHEMA_VERSION:
             raise other_schema(path, version, AGAIN, str(machine.get("build.git_revision", default="")))

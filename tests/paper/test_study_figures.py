@@ -117,7 +117,8 @@ def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
 
 
 def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(tmp_path):
-    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(ablation.ROWS) for n in ablation.SIZES}
+    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(ablation.ROWS)
+              for n in ablation.SIZES}
     values |= {("ablation.both.one-load.fan-in", 2**28): 0.33, ("ablation.both.one-load.atomic", 2**28): 1.0}
     figure = ablation.draw(folder_of(tmp_path / "m", values=values))
     assert [a.get_gid() for a in figure.axes] == ["effects", "interactions"]
