@@ -22,6 +22,7 @@ from report.command_line import Parser, one_line  # noqa: E402
 
 FILE = Path(__file__).with_name("claims.json")
 LISTED = json.loads(FILE.read_text(encoding="utf-8"))
+DOCUMENTS = LISTED["documents"]  # in which operation, type, timing mode and so on the claims of each are judged
 VERDICTS = tb.VERDICTS.words["verdict"]  # as they are counted
 OPEN = VERDICTS[-3], VERDICTS[-1]        # within 2 % of the threshold, not decidable here
 CLAIM, AT_LARGE, STEP, BESIDE = tb.VERDICTS.words["role"]
@@ -66,14 +67,14 @@ def in_words() -> dict[str, dict[str, str]]:
         return {row["claim"]: row for row in csv.DictReader(file)}
 
 
-def judged_elsewhere(results: rs.Results) -> set[str]:
+def judged_elsewhere(d: rs.Results) -> set[str]:
     """Claims that are judged by what ran on no GPU of this folder: by a CPU's times, or a table of another GPU."""
 
     def is_elsewhere(test: dict) -> bool:
         if "file" not in test:
             return any(a.group.get("device") == "cpu" for a in contrasts.named(test["contrast"].partition("{")[0]))
-        table = results.table(test["file"].partition(".")[0])
-        return table is None or "gpu" in table and set(table["gpu"]) != {results.machine.gpu}
+        table = d.table(test["file"].partition(".")[0])
+        return table is None or "gpu" in table and set(table["gpu"]) != {d.machine.gpu}
 
     return {c["id"] for c in LISTED["claims"] if any(map(is_elsewhere, c["tests"]))}
 

@@ -61,10 +61,10 @@ def everywhere(d: rs.Results | None, query: str) -> list:
 
 
 def mean(d: rs.Results, name: str) -> float:
-    """A median or mean of means.csv."""
+    """A median or mean of means.csv, which `reductio summarize` writes."""
     if name.partition(".")[0] not in contrasts.LISTED["means"]:
         raise Mistake(f"contrasts.json has no mean {name}")
-    return d.in_means(name)["value"]
+    return d.row("means", name=name)["value"]
 
 
 def contrast(d: rs.Results, name: str, n: int | None = None) -> contrasts.Contrast:
@@ -161,8 +161,7 @@ def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison",
 
 def other_libraries(d: rs.Results, n: int = 2**28) -> dict[str, float]:
     """The speedups over CUB of the calls of libraries that the figure of the comparison draws, newer CUBs among them."""
-    if not len(d.rows("comparison", kind="library")):
-        raise rs.Absent("no library in comparison.csv")
+    rs.needed(d.rows("comparison", kind="library"), "no library in comparison.csv")
     return {s.name: s.at(n)["speedup"] for _, s, _ in speedup.fastest_of_each(d, "f32", n) if s.kind == "library"}
 
 
@@ -178,11 +177,6 @@ def differ(d: rs.Results, other: str, role: str) -> set[str]:
     except rs.ResultsError as error:  # one has no verdicts, or they were judged by different tests
         raise rs.Absent(error.args[0])
     return set(both[(both["role"] == role) & both["decided"] & both["differ"]]["claim"])
-
-
-def of_other_machines(d: rs.Results) -> set[str]:
-    """Claims that another GPU's table or a CPU's times judge."""
-    return judged_elsewhere(d)
 
 
 def compiled(d: rs.Results, kernel: str, column: str = "unrolled_by", **where) -> float:
@@ -308,8 +302,7 @@ def fastest_at_shapes(d: rs.Results, calls: str) -> list[str]:
 
 def ulps(d: rs.Results, *calls: str, dataset: str = "random", **where) -> list[float]:
     """The errors of these sums at 2^28, of both types unless said."""
-    points = points_of(d.rows("frontier", n=2**28, dataset=dataset))
-    return rs.where_is(points, call=calls, **where)["ulps"].tolist()
+    return rs.where_is(points_of(d), n=2**28, dataset=dataset, call=calls, **where)["ulps"].tolist()
 
 
 def pairs(d: rs.Results, pair: str = "adjacent", to: str = "", call: str = "cub@[^/]*/sum", **where) -> pd.DataFrame:

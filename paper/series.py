@@ -13,7 +13,6 @@ from report import results as rs
 KERNELS = ("document", "yours", "ours")
 KINDS = (*KERNELS, "library", "cpu")
 
-OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
 CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "L2 warm"}
 CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
 MODE_LABELS = {"device": "device time", "device_part": "device part", "end_to_end": "end to end",
@@ -116,13 +115,12 @@ def base_series(all_series: list[Series]) -> Series | None:
 
 
 def harness_calls(table: pd.DataFrame, mode: str, cache_state: str = "cold_dirty", **which) -> pd.DataFrame:
-    """n, bytes, read, floor: the harness's own calls beside the rows of one device, operation, type, mode and state. `read`
-    is the read ceiling, the time of its fastest kernel that only reads the input, `floor` the launch floor, that of an
-    empty call; NaN where the mode has no such thing."""
+    """n, read_time_s, launch_floor_s: the harness's own calls beside the rows of one device, operation, type, mode and
+    state. They are the read ceiling, the time of its fastest kernel that only reads the input, and the launch floor,
+    that of an empty call; NaN where the mode has no such thing."""
     rows = in_a_loop(table, timing_mode=mode, cache_state=cache_state, status="ok", **which)
     # Rows of one n were sampled together and carry the same two times.
-    calls = rows.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].first().reset_index()
-    return calls.rename(columns={"read_time_s": "read", "launch_floor_s": "floor"})
+    return rows.groupby("n")[["read_time_s", "launch_floor_s"]].first().reset_index()
 
 
 def of_group(results: rs.Results, group: str, element_type: str, mode: str) -> list[Series]:

@@ -101,7 +101,8 @@ def comparison(results: rs.Results) -> str:
     lines = [(s, base) for _, s, base in speedup.fastest_of_each(results, TYPE, large)]
     lines.sort(key=lambda line: rs.release_of(line[0].variant) != "")  # the newest CUB beside the toolkit's
     cub = next(base for _, base in lines if (base.operation, base.mode) == ("sum", "device"))
-    reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum", element_type=TYPE)
+    reading = sr.harness_calls(results.comparison, "device", device="cuda", operation="sum",
+                               element_type=TYPE).set_index("n")["read_time_s"]
 
     def row(name: str, what: list[str], times: list[float], base: sr.Series, gain: str) -> list[str]:
         at = base.at(large)
@@ -112,12 +113,12 @@ def comparison(results: rs.Results) -> str:
     rows = []
     for s, base in (*lines, (cub, cub)):
         gain = "1" if s is cub else with_interval(*s.at(large)[["speedup", "speedup_low", "speedup_high"]])
-        what = [sr.OPERATION_LABELS[s.operation], sr.MODE_LABELS[s.mode].removesuffix(" time")]
+        what = [s.operation.replace("_", " "), sr.MODE_LABELS[s.mode].removesuffix(" time")]
         name = f"`{s.variant}`" + (f" [{s.words}]" if s.words else "")
         rows.append(row(name, what, [s.at(n)["time"] for n in SIZES], base, gain))
-    floor = microseconds(results.in_means("launch-floor")["value"])
+    floor = microseconds(results.row("means", name="launch-floor")["value"])
     rows.append(row(f"*only reading* (an empty call: {floor} us)", ["none", "device"],
-                    [reading.set_index("n")["read"][n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
+                    [reading[n] for n in SIZES], cub, f"{1 / cub.at(large)['share']:.2f}"))
     head = ["", "operation", "timed", *map(power, SIZES), "TB/s", "of peak", "CUB, 2^28", "speedup over CUB"]
     return markdown(head, rows, "lllrrrrrrr")
 
@@ -177,7 +178,7 @@ def checks(results: rs.Results) -> dict[str, str]:
     for name, file in (("two runs", "repeat"), ("the same, relative to CUB", "repeat-relative")):
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
             same = query.repeated(results, file, timing_mode=mode)
-            width = results.in_means(f"{file}.{mode}")
+            width = results.row("means", name=f"{file}.{mode}")
             agreeing[f"{name}, {words}: the interval includes 1"] = (
                 f"{100 * same:.1f} % of {width['points']:,}; {100 * width['value']:.2g} % wide")
     selftest = query.record(results, "selftest")
@@ -215,16 +216,15 @@ OF_CPU = {"numpy/sum": "numpy.sum", "numpy/sum wide_sum": "numpy.sum, f32 into f
 
 def errors_of_floats(results: rs.Results, kind: str = "f32") -> str:
     """Error against time of sums of one type."""
-    points = frontier.points_of(results.experiment("frontier"))
+    points = frontier.points_of(results)
     calls = {call: name for call, name in NAMES.items() if call not in LIKE_OTHERS}
     return errors(points[points["element_type"] == kind], [kind], calls, "us, ", "time_median_s", microseconds)
 
 
 def errors_from_python(results: rs.Results) -> str:
     """Error against CUB's speed of sums that Python users call on a GPU."""
-    points = frontier.points_from_python(results.experiment("frontier-python"),
-                                         frontier.points_of(results.experiment("frontier")))
-    return errors(points, ["from Python", "elements"], NAMES, "CUB's speed, ", "speedup", "{:.2f}".format)
+    return errors(frontier.points_from_python(results), ["from Python", "elements"], NAMES, "CUB's speed, ", "speedup",
+                  "{:.2f}".format)
 
 
 def errors_on_cpu(results: rs.Results) -> str:

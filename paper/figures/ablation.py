@@ -5,24 +5,19 @@ from figures.panels import gain_axis, gain_rows, in_words, looks_of, name_rows
 
 BASE_CHOICES = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
 LEVELS = {"thread": "thread", "block": "block", "between": "between blocks"}
+ROWS = [(level, asked.name.removeprefix(f"ablation.{level}."))  # all choices but the base's
+        for level in LEVELS for asked in contrasts.named(f"ablation.{level}.")]
 SIZES = (2**12, 2**20, 2**28)
 LOOKS = looks_of(SIZES, linestyle="", markersize=3.4)
-
-
-def rows_of() -> list[tuple[str, str]]:
-    """(level, choice) of all choices but the base's."""
-    return [(level, asked.name.removeprefix(f"ablation.{level}."))
-            for level in LEVELS for asked in contrasts.named(f"ablation.{level}.")]
 
 
 def draw(results: rs.Results):
     """What each choice at the three levels gains over the base's, and how choices of two levels go together. Absent
     where contrasts.csv has none of the effects."""
-    rows = rows_of()
-    effects = rs.needed({(k, n): c for k, (level, choice) in enumerate(rows) for n in SIZES
+    effects = rs.needed({(k, n): c for k, (level, choice) in enumerate(ROWS) for n in SIZES
                          if (c := contrasts.at(results, f"ablation.{level}.{choice}", n)).known})
-    figure, (left, right) = style.sheet(1.5 + 0.2 * len(rows), ["effects", "interactions"], width_ratios=(2, 3))
-    draw_effects(left, effects, rows)
+    figure, (left, right) = style.sheet(1.5 + 0.2 * len(ROWS), ["effects", "interactions"], width_ratios=(2, 3))
+    draw_effects(left, effects)
     draw_interactions(right, results)
     style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
                 f"sum of f32, device time, {sr.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE_CHOICES)}")
@@ -32,14 +27,14 @@ def draw(results: rs.Results):
     return figure
 
 
-def draw_effects(axes, effects: dict[tuple[int, int], contrasts.Contrast], rows) -> None:
+def draw_effects(axes, effects: dict[tuple[int, int], contrasts.Contrast]) -> None:
     gain_axis(axes, min(0.8, *(c.low / 1.1 for c in effects.values())), max(1.25, *(c.high * 1.1 for c in effects.values())))
     gain_rows(axes, {n: [(k, *c.interval) for (k, of), c in effects.items() if of == n] for n in SIZES}, LOOKS,
               "gain over the base's choice", 0.24)
     pairs = {k: f" ({c.pairs})" for (k, _), c in sorted(effects.items(), key=lambda effect: effect[1].pairs)}  # the most last
-    name_rows(axes, [choice + pairs.get(k, "") for k, (_, choice) in enumerate(rows)])
+    name_rows(axes, [choice + pairs.get(k, "") for k, (_, choice) in enumerate(ROWS)])
     for level, words in LEVELS.items():
-        of_level = [k for k, row in enumerate(rows) if row[0] == level]
+        of_level = [k for k, row in enumerate(ROWS) if row[0] == level]
         if of_level[0]:
             axes.axhline(of_level[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
         axes.text(-0.6, sum(of_level) / len(of_level), words, transform=axes.get_yaxis_transform(), rotation=90,

@@ -55,7 +55,6 @@ def draw(results: rs.Results, element_type: str = "f32"):
         style.draw_points(axes, zip(s.points["n"], value, *interval), elinewidth=0.5, label=s.name, **look)
         last = value.last_valid_index()
         ends.append((s.points["n"][last], value[last], words(s), look["color"]))
-    axes.set_yscale("log")
     style.decade_axis(axes.yaxis)
     style.size_axis(axes, [n for s in lines for n in s.ok["n"]])
     label_ends(axes, ends, 0.1)

@@ -43,18 +43,19 @@ def with_errors(table: pd.DataFrame, device: str = "cuda", **which) -> pd.DataFr
     return rows.assign(ulps=rows["abs_error"] / units)
 
 
-def points_of(table: pd.DataFrame) -> pd.DataFrame:
-    """The same of device times, with `slower`, over only reading."""
-    rows = with_errors(table, timing_mode="device").dropna(subset=["time_median_s"])
+def points_of(results: rs.Results) -> pd.DataFrame:
+    """The same of frontier.csv's device times, with `slower`, over only reading."""
+    rows = with_errors(results.rows("frontier"), timing_mode="device").dropna(subset=["time_median_s"])
     rows["slower"] = rows["time_median_s"] / rows["read_time_s"]
     kinds = rows.groupby("n")["dataset"].transform("nunique")
     return rows[kinds == kinds.max()]  # at other sizes random data alone are timed
 
 
-def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.DataFrame:
+def points_from_python(results: rs.Results) -> pd.DataFrame:
     """The same of sums called from Python, of frontier-python.csv. They have no device time. Their kernels were replayed
-    beside CUB's, or calls made beside calls where they cannot be captured: `slower` is that of CUB in `beside`, by what
-    they take longer than CUB."""
+    beside CUB's, or calls made beside calls where they cannot be captured: `slower` is that of CUB in frontier.csv,
+    by what they take longer than CUB."""
+    beside, table = points_of(results), results.experiment("frontier-python")
     if table is None:
         return beside.iloc[:0]
     rows = with_errors(table, timing_mode=["replay", "end_to_end"]).dropna(subset=["speedup"])
@@ -68,8 +69,7 @@ def points_from_python(table: pd.DataFrame | None, beside: pd.DataFrame) -> pd.D
 def draw(results: rs.Results):
     """What more digits cost: the time of each sum of 2^28 floats or doubles, and its error on three kinds of data, also
     of sums that Python users call, if they were measured. Absent without times."""
-    points = rs.needed(points_of(results.experiment("frontier")))
-    python = points_from_python(results.experiment("frontier-python"), points)
+    points, python = rs.needed(points_of(results)), points_from_python(results)
     points = pd.concat([points, python]) if len(python) else points
     points = points[~points["call"].isin(BESIDE) & (points["n"] == points["n"].max())]
     types = [t for t in TYPES if (points["element_type"] == t).any()]
@@ -132,7 +132,6 @@ def exact(results: rs.Results):
             x, y, low, high = (rows[c].to_numpy(float) for c in ("n", "speedup", "speedup_ci_low", "speedup_ci_high"))
             axes.fill_between(x, low, high, color=look["color"], alpha=0.25, linewidth=0)
             axes.plot(x, y, label=call, **look)
-        axes.set_yscale("log")
         axes.set_ylim(table["speedup_ci_low"].min() / 1.05, table["speedup_ci_high"].max() * 1.05)
         style.size_axis(axes, table["n"], 2, every=8)
         style.decade_axis(axes.yaxis)

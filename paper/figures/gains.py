@@ -54,8 +54,7 @@ def peers(results: rs.Results):
     """What Python users call, and our own sum called from C++: how many times as fast as CUB called from C++ their
     kernels alone are, and their calls until the result is in host memory, at each n. Absent where peers.csv has no
     sums of floats by CUB."""
-    table = rs.where_is(results.experiment("peers"), element_type="f32", status="ok", cache_state="cold_dirty",
-                        timing_mode=list(PANELS))
+    table = results.rows("peers", element_type="f32", status="ok", cache_state="cold_dirty", timing_mode=list(PANELS))
     table = table[table["speedup"].notna() & (table["variant"] != "cub/sum")]
     slow = set(table.loc[table["speedup"] < SLOWEST, "variant"])
     drawn = rs.needed(table[~table["variant"].isin(slow)])

@@ -4,7 +4,7 @@ import series as sr
 import claims
 import contrasts
 from report import results as rs, style
-from figures.panels import gain_axis, name_rows, of_document, write_beside
+from figures.panels import gain_axis, name_rows, write_beside
 from text.latex import digits
 
 # The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
@@ -71,7 +71,7 @@ def draw_ladder(axes, document: str, rungs: list[Rung], ends: tuple) -> None:
     for word, look in (("then", THEN), ("now", NOW)):
         style.draw_points(axes, shown[word], vertical=False, label=word, **look)
     name_rows(axes, [label(r, rungs) for r in rungs])
-    problem = of_document(document)
+    problem = claims.DOCUMENTS[document]
     axes.set_title(f"{document}: n = {style.power_label(problem['n'][0])}, {problem['element_type']}, "
                    f"{sr.MODE_LABELS[problem['timing_mode']]}", loc="right", pad=3)
     write_beside(axes, 28, ["µs", "gain", "text"], [

@@ -1,19 +1,13 @@
-"""What several figures share: the documents' own problems, looks with a meaning, and how points and lines are drawn.
+"""What several figures share: looks with a meaning, and how points and lines are drawn.
 
 No figure names a variant: a variant that appears in the CSV appears here, in the panel of its id's prefix. No panel
 mixes timing modes without saying so in its title or legend. Only points with status ok are drawn.
 """
 
-import claims
 from report import style
 
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
 DOTTED_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)  # as each figure says
-
-
-def of_document(document: str) -> dict:
-    """Operation, type, timing mode and so on in which the document's claims are judged."""
-    return {"device": "cuda", **claims.LISTED["documents"][document]}
 
 
 def gain_rows(axes, marks: dict, looks: dict, label: str, apart: float) -> None:
@@ -29,7 +23,6 @@ def gain_rows(axes, marks: dict, looks: dict, label: str, apart: float) -> None:
 
 def gain_axis(axes, low: float, high: float, steps: tuple = (1, 2, 5)) -> None:
     """A logarithmic x between these ends, with plain numbers at these steps of each decade."""
-    axes.set_xscale("log")
     axes.set_xlim(low, high)
     style.decade_axis(axes.xaxis, steps)
 

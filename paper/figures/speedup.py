@@ -1,4 +1,3 @@
-import numpy as np
 from matplotlib.patheffects import withStroke
 
 import series as sr
@@ -89,8 +88,8 @@ def draw_times(axes, base: sr.Series, harness, mode: str) -> list[tuple]:
     if mode == "device":
         ceiling = dict(color=style.CEILING_EDGE, linewidth=0.9, label="read ceiling")
         empty = style.FLOOR_LOOK | dict(label="an empty call")
-        drawn += [(harness["n"], harness["read"], "read ceiling", style.MARK_COLOR, ceiling),
-                  (harness["n"], harness["floor"], "an empty call", style.MARK_COLOR, empty)]
+        drawn += [(harness["n"], harness["read_time_s"], "read ceiling", style.MARK_COLOR, ceiling),
+                  (harness["n"], harness["launch_floor_s"], "an empty call", style.MARK_COLOR, empty)]
     ends = []
     for n, time, word, color, look in drawn:
         n, time = n[time.notna()], 1e6 * time.dropna()
@@ -117,8 +116,8 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         # A sum of squares takes as long as a sum: one line says it.
         base = next((b for _, _, b in drawn if b.operation == "sum"), drawn[0][2])
         harness = sr.harness_calls(results.comparison, mode, device="cuda", operation=base.operation, element_type=element_type)
-        reading = base.ok.dropna(subset=["share"]) if mode == "device" else harness[:0]
-        if len(reading):
+        reading = base.ok.dropna(subset=["share"])
+        if mode == "device" and len(reading):
             most = max(most, 1 / reading["share"].min())
             style.shade_above(upper, reading["n"].to_numpy(float), 1 / reading["share"].to_numpy(float))
         sizes = sorted({m for _, s, _ in drawn for m in s.ok["n"]})
@@ -131,7 +130,6 @@ def draw(results: rs.Results, element_type: str = "f32", n: int = 2**28):
         upper.set_title(WHOLE[mode], loc="left", pad=3)
         upper.tick_params(labelbottom=False)
     uppers[0].set_ylim(0, 1.35 * most)  # of all that share it
-    lowers[0].set_yscale("log")
     style.decade_axis(lowers[0].yaxis)
     for axes in (*uppers, *lowers):
         label_ends(axes, ends[axes], 0.09 if axes in uppers else 0.27)

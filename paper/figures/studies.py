@@ -4,8 +4,9 @@ from matplotlib.ticker import MaxNLocator
 
 import series as sr
 import contrasts
+from claims import DOCUMENTS
 from report import results as rs, style
-from figures.panels import DOTTED_LOOK, PARITY_LOOK, in_words, looks_of, of_document
+from figures.panels import DOTTED_LOOK, PARITY_LOOK, in_words, looks_of
 
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
 BLOCK = 1024
@@ -14,8 +15,8 @@ BLOCK = 1024
 def grid(results: rs.Results):
     """Document multiblock: the share of the read ceiling that its fastest kernel reaches, against the number of blocks.
     Absent where multiblock.csv has nothing of the document's own size."""
-    document = of_document("multiblock")
-    same = {k: document[k] for k in ("device", "operation", "element_type", "cache_state")}
+    document = DOCUMENTS["multiblock"]
+    same = {"device": "cuda"} | {k: document[k] for k in ("operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
     grids = rows["settings"].str.extract(r"\bgrid=(\d+)(?:;|$)", expand=False)  # NaN of words, as auto
     rows = rows.assign(grid=grids.astype(float)).dropna(subset=["grid", "share_of_read_ceiling"])
@@ -52,7 +53,7 @@ HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)
 def latency(results: rs.Results):
     """One block of squares: what a thread takes for each of its elements, against the number of threads, beside the
     latency of one load (S6). Absent where contrasts.csv has none of it; without the latencies of `reductio probe`."""
-    document = of_document("squares")
+    document = DOCUMENTS["squares"]
     n, lines, looks = document["n"][0], {}, {}
     for i, variant in enumerate(("strided", "chunked")):
         for j, index in enumerate(INDEX):
@@ -61,14 +62,14 @@ def latency(results: rs.Results):
             lines[call] = [(int(threads), *(int(threads) / n * cycles for cycles in c.interval))
                            for threads, c in contrasts.like(results, f"latency.{variant}.{index}.")]
     threads = rs.needed(sorted({x for points in lines.values() for x, *_ in points}))
-    cycles = {words: results.in_means(f"probe.load_latency_{words.lower()}.cycles")["value"] for words in ("memory", "L2")}
+    cycles = {words: results.row("means", name=f"probe.load_latency_{words.lower()}.cycles")["value"]
+              for words in ("memory", "L2")}
     figure, (axes,) = style.sheet(3.4, ["latency"], width=style.COLUMN_WIDTH)
     for call, points in lines.items():
         style.draw_points(axes, points, label=call, **looks[call])
     for words, of_load in cycles.items():
         axes.axhline(of_load, color=style.MARK_COLOR, linewidth=0.7, zorder=1.1, gid=words)
     axes.plot(*zip(*[(t, cycles["memory"] - t) for t in threads if t < cycles["memory"]]), gid="hidden", **HIDDEN_LOOK)
-    axes.set_yscale("log")
     style.size_axis(axes, threads, 1.15, label="threads of the block")
     axes.set_xticks(threads, threads)
     axes.set_xticks([], minor=True)
@@ -115,19 +116,18 @@ def levels(results: rs.Results):
             style.draw_points(axes, points, label=str(n), **looks[n])
             few = [(x, gain) for x, gain, *_ in points if (x if by_blocks else blocks_of(x, n)) < sms]
             axes.plot(*zip(*few), **looks[n] | dict(linestyle="", markerfacecolor="white", zorder=3))
-        axes.set_yscale("log")
         style.size_axis(axes, [x for points in drawn.values() for x, *_ in points], 1.4,
                         label="blocks to add up" if by_blocks else "loads a thread")
         axes.margins(y=0.08)
-        axes.axhline(1, **PARITY_LOOK)
         style.decade_axis(axes.yaxis)
+        axes.axhline(1, **PARITY_LOOK)
         low, high = axes.get_ylim()
         if high < 4 * low:
             axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axes.set_title(title, loc="left", pad=3)
     panels[0].set_ylabel("speedup", labelpad=2)
     style.legend(figure, in_words(looks))
-    document = of_document("levels")
+    document = DOCUMENTS["levels"]
     style.title(figure, f"Loads, strides and finishes of levels on one {results.machine.gpu}",
                 f"{document['element_type']}, device time but where the title says, {sr.CACHE_LABELS[document['cache_state']]}")
     style.foot(figure, "Hollow: fewer blocks than multiprocessors. Lines through marks: 95 % intervals, paired by context.")

@@ -4,7 +4,6 @@ import re
 
 import pandas as pd
 
-import series as sr
 import claims
 from report import results as rs
 from text import latex
@@ -35,9 +34,9 @@ def as_latex(text: str) -> str:
 def body(results: rs.Results) -> list[str]:
     """A claim each, under a line for each document. Without verdicts.csv the claims stand there without."""
     table, listed, lines = claims.verdicts(results), claims.LISTED, []
-    for document, problem in listed["documents"].items():
+    for document, problem in claims.DOCUMENTS.items():
         lines.append(rf"\addlinespace[2pt]\multicolumn{{7}}{{@{{}}l}}{{\id{{{document}}}: "
-                     rf"{sr.OPERATION_LABELS[problem['operation']]} of {problem['element_type']}, at "
+                     rf"{problem['operation'].replace('_', ' ')} of {problem['element_type']}, at "
                      rf"{latex.power(problem['n'][0])}}} \\")
         for claim in (c for c in listed["claims"] if c["document"] == document):
             figure = rf"\documentfigure{{{as_latex(claim['text_figure'])}}}" if claim["text_figure"] else ""

@@ -28,12 +28,6 @@ def goals(results: Results) -> list[tuple[str, list[dict]]]:
     return [("; ".join(filter(None, group["what"])), group.to_dict("records")) for _, group in asked]
 
 
-def lines(results: Results) -> list[list[str]]:
-    """Of each goal what it is of, what it demands, what was measured, and whether that meets all of it."""
-    return [[what, *map("; ".join, zip(*map(demand, rows))), min((row["verdict"] for row in rows), key=WORST_FIRST.index)]
-            for what, rows in goals(results)]
-
-
 def demand(row: dict) -> tuple[str, str]:
     """What is demanded and what was measured, with the interval of the point that an extreme is of."""
     show, demanded, measured = SHOWN[row["quantity"]]
@@ -64,7 +58,10 @@ def in_latex(text: str) -> str:
 
 
 def goals_body(results: Results) -> list[str]:
-    return [latex.row(*map(in_latex, line)) for line in lines(results)]
+    """Of each goal what it is of, what it demands, what was measured, and whether that meets all of it."""
+    return [latex.row(*map(in_latex, [what, *map("; ".join, zip(*map(demand, rows))),
+                                      min((row["verdict"] for row in rows), key=WORST_FIRST.index)]))
+            for what, rows in goals(results)]
 
 
 def parts_body(results: Results) -> list[str]:

@@ -26,6 +26,9 @@ const WORDS = /** @type {Record<string, string>} */ ({
   sim: "simulated device",
   first: "after other calls",
   "": "in a loop",
+  newest: "the newest over each release",
+  adjacent: "each release over the one before",
+  determinism: "over the same release, run to run",
 });
 /** A column's name, and a word that it holds. */
 const nameOfColumn = (/** @type {string} */ name) => NAMES[name] ?? name.replaceAll("_", " ");

@@ -126,11 +126,9 @@ def sources() -> dict[str, str]:
 
 def read_folder(folder: Path, made: Path | None, samples: bool, blob: Blob) -> dict:
     """What the page holds of a folder. What is too large for it is named in `missing`."""
-    if not folder.is_dir():
-        raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
-    missing: list[str] = []
-    catalog = rs.read_catalog(folder / "catalog.csv")  # without the file all are the user's own
-    held = {"missing": missing, "machine": rs.read_machine(folder / "machine.json", folder.name).record}
+    results, missing = rs.Results(folder, alone=True), []
+    catalog = results.catalog  # without the file all are the user's own
+    held = {"missing": missing, "machine": results.machine.record}
     tables = [rs.read_points(path, catalog) for path in rs.experiments_in(folder).values()]
     if tables:
         rows = pd.concat(tables, ignore_index=True)
@@ -148,9 +146,8 @@ def read_folder(folder: Path, made: Path | None, samples: bool, blob: Blob) -> d
     if len(catalog):
         held["catalog"] = blob.table(catalog.reset_index(), ())
     for name, columns in (("verdicts", tb.VERDICTS), ("releases", tb.TABLES["releases"])):
-        path = tb.stored(folder / f"{name}.csv")
-        if path.exists():
-            held[name] = blob.table(tb.read_table(path, columns)[columns.names], columns.numbers)
+        if (table := results.table(name)) is not None:
+            held[name] = blob.table(table[columns.names], columns.numbers)
     if not held.keys() & {"rows", "verdicts", "releases"}:
         others = sorted(path.name for path in folder.glob("*.csv*") if path.name != "catalog.csv")
         if not others:

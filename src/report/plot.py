@@ -67,7 +67,6 @@ def draw(table, title: str, where: str):
     reading, empty = (calls["bytes"] / calls[c] / style.GIGA for c in ("read_time_s", "launch_floor_s"))
     style.shade_above(axes, calls.index.to_numpy(float), reading.to_numpy(float))
     axes.plot(calls.index, empty, gid="floor", **style.FLOOR_LOOK)
-    axes.set_yscale("log")
     axes.set_ylim(table["rate"].min() / 1.3, np.nanmax([*table["rate"], *reading]) * 1.3)
     style.decade_axis(axes.yaxis)
     style.size_axis(axes, table["n"])

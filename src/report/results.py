@@ -215,18 +215,6 @@ def read_record(path: Path):
         raise ResultsError(f"{path} is not valid JSON ({error}): copy the results folder again")
 
 
-def read_machine(path: Path, name: str) -> Machine:
-    record = read_record(path)
-    runs = record.get("runs") if isinstance(record, dict) else None
-    if not isinstance(runs, list) or not all(isinstance(run, dict) and isinstance(run.get("experiment"), str)
-                                             for run in runs):
-        raise ResultsError(f"{path} does not list its runs, each with its experiment: copy the results folder again")
-    machine, version = Machine(name, record), str(record.get("schema_version"))
-    if version != SCHEMA_VERSION:
-        raise other_schema(path, version, AGAIN, str(machine.get("build.git_revision", default="")))
-    return machine
-
-
 # ------------------------------------------------------------------------------------------------- folder
 
 
@@ -294,10 +282,6 @@ class Results:
             raise Absent(mistake) if rows.empty else ResultsError(mistake)
         return rows.iloc[0]
 
-    def in_means(self, name: str) -> pd.Series:
-        """A line of means.csv, which `reductio summarize` writes: the medians and means that texts and figures show."""
-        return self.row("means", name=name)
-
     def other(self, machine: str) -> Results:
         """The folder of another one, beside this."""
         folder = self.folder.parent / machine
@@ -311,8 +295,17 @@ class Results:
 
     def machine_of(self, name: str) -> Machine:
         """That of a file."""
-        folder = self.folder_of(name)
-        return read_machine(folder / "machine.json", folder.resolve().name)
+        path = self.folder_of(name) / "machine.json"
+        record = read_record(path)
+        runs = record.get("runs") if isinstance(record, dict) else None
+        if not isinstance(runs, list) or not all(isinstance(run, dict) and isinstance(run.get("experiment"), str)
+                                                 for run in runs):
+            raise ResultsError(f"{path} does not list its runs, each with its experiment: copy the results folder "
+                               "again")
+        machine, version = Machine(path.parent.resolve().name, record), str(record.get("schema_version"))
+        if version != SCHEMA_VERSION:
+            raise other_schema(path, version, AGAIN, str(machine.get("build.git_revision", default="")))
+        return machine
 
     @cached_property
     def catalog(self) -> pd.DataFrame:

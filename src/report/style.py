@@ -85,8 +85,9 @@ def size_axis(axes, sizes, beyond: float = 1.3, every: int = 4, label: str = "n 
 
 
 def decade_axis(axis, steps: tuple = ()) -> None:
-    """A logarithmic axis with plain numbers at these steps of each decade; if none are named, at 1, 10, 100, and at 2
-    and 5 between them where there are few."""
+    """Makes an axis logarithmic, with plain numbers at these steps of each decade; if none are named, at 1, 10, 100,
+    and at 2 and 5 between them where there are few."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     low, high = axis.get_view_interval()
     few = high < 100 * max(low, 1e-300)
     axis.set_major_locator(LogLocator(10, subs=steps or ((1, 2, 5) if few else (1,))))

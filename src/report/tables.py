@@ -91,11 +91,6 @@ def place_in(path: Path, data: bytes, at: int) -> str:
     return f"{path}:{len(lines) + 1}:{len(last) + 1}:"
 
 
-def stray_quote(text: str) -> int:
-    """Where a line breaks RFC 4180, as stray_quote() of csv.cpp finds it. -1: nowhere."""
-    return QUOTED.sub(lambda field: " " * len(field[0]), text).find('"') if '"' in text else -1
-
-
 def read_words(path: Path, checks_follow: bool = False) -> pd.DataFrame:
     """One CSV file, every field text and each row whole, as its runs wrote it; ResultsError otherwise. `checks_follow`:
     the caller asks last whether it is as they wrote it, since other checks say more of what is wrong."""
@@ -115,7 +110,9 @@ def read_words(path: Path, checks_follow: bool = False) -> pd.DataFrame:
     if not text.endswith("\n"):  # its last field may lack its tail without the count of fields showing it
         mend = f": {remedy(path)}" if path.name in MADE_BY else "; finish it with `reductio run ... --resume`"
         raise ResultsError(f"{path}: its last row has no line end: it was cut while being written{mend}")
-    for found, what in ((text.find("\0"), "a NUL byte"), (stray_quote(text), "a quotation mark that does not belong there")):
+    # Where a line breaks RFC 4180, as stray_quote() of csv.cpp finds it.
+    stray = QUOTED.sub(lambda field: " " * len(field[0]), text).find('"') if '"' in text else -1
+    for found, what in ((text.find("\0"), "a NUL byte"), (stray, "a quotation mark that does not belong there")):
         if found >= 0:
             raise ResultsError(f"{place_in(path, text.encode(), len(text[:found].encode()))} {what}; fix that line, or "
                                f"{remedy(path)}")

@@ -1,11 +1,5 @@
 // The other views, and what starts the page.
 
-const PAIRS = /** @type {Record<string, string>} */ ({
-  newest: "the newest over each release",
-  adjacent: "each release over the one before",
-  determinism: "over the same release, run to run"
-});
-
 /** Speedups between releases of a library, a line for each n. */
 function showReleases() {
   const folder = /** @type {Folder} */ (folders.find(f => f.releases));
@@ -16,7 +10,7 @@ function showReleases() {
   const rows = narrowed(folder.releases ?? [], names, wordOf, state, state, offered);
   const sizes = /** @type {number[]} */ (d3.sort(new Set(rows.map(row => row.number("n")))));
   const filters = names.map(name => choose(name, nameOfColumn(name.replace("release-", "")),
-    offered.get(name)?.map(w => [w, own(PAIRS, w) ?? labelOf(w)]) ?? []));
+    offered.get(name)?.map(w => [w, labelOf(w)]) ?? []));
 
   const pair = state["release-pair"], over = pair === "newest", colors = ink();
   const v = (/** @type {string} */ name) => (/** @type {Row} */ row) => row.number(name);
@@ -39,7 +33,7 @@ function showReleases() {
       type: "point", domain: [...new Set(inOrder.map(release))], labelAnchor: "center", labelArrow: "none",
       label: over ? "release that is the base" : "release"
     },
-    y: {label: `speedup, ${own(PAIRS, pair) ?? pair}`, grid: true, labelArrow: "none", tickFormat: ".3~f"},
+    y: {label: `speedup, ${labelOf(pair)}`, grid: true, labelArrow: "none", tickFormat: ".3~f"},
     marks: [
       Plot.ruleY([1], {stroke: colors.text}),
       Plot.line(inOrder, {x: release, y: v("speedup"), z: v("n"), stroke: hue, strokeWidth: 1}),

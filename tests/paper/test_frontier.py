@@ -58,7 +58,7 @@ def test_large_errors_are_powers_of_ten():
 
 def test_units_are_those_of_the_elements_type(tmp_path):
     rows = [row("tuned/sum", 1.0, 7, element_type="f64", accumulator_type="f64")]
-    assert frontier.points_of(folder_of(tmp_path / "m", rows).experiment("frontier"))["ulps"].tolist() == [pytest.approx(7)]
+    assert frontier.points_of(folder_of(tmp_path / "m", rows))["ulps"].tolist() == [pytest.approx(7)]
 
 
 def test_an_unknown_sum_keeps_its_name_and_others_sizes_and_failures_are_left_out(tmp_path):

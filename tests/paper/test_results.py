@@ -192,7 +192,7 @@ def test_an_edited_row_is_told_by_its_hash_and_another_schema_by_what_to_do(tmp_
     (tmp_path / "m" / "machine.json").write_text(json.dumps(machine | {"schema_version": 2, "build": {"git_revision": 9 * "a"}}))
     with pytest.raises(rs.ResultsError, match=r"machine.json has schema version 2, this program reads 3: run the experiment "
                                               r"again, or use the program that wrote it \(commit aaaaaaaa\)$"):
-        rs.read_machine(tmp_path / "m" / "machine.json", "m")
+        rs.Results(tmp_path / "m").machine
 
 
 @pytest.mark.parametrize("name, table, lost", [("comparison.csv", tb.ROWS, "n_samples"),
@@ -217,7 +217,7 @@ def test_committed_folders_are_of_this_schema_and_as_their_runs_wrote_them():
     folders = [f for f in sorted((SOURCE / "experiments" / "results").iterdir()) if f.is_dir() and f.name != "suites"]
     assert len(folders) > 10
     for folder in folders:
-        record = rs.read_machine(folder / "machine.json", folder.name).record
+        record = rs.Results(folder).machine.record
         assert record["runs"] or record["tools"], folder
         for path in folder.glob("*.csv*"):
             tb.require_unchanged(path)
@@ -242,9 +242,9 @@ def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     r = make.read_results(folder)
     cold = sr.harness_calls(r.experiment("limits"), mode="device", cache_state="cold_dirty", **SUMS).set_index("n")
     warm = sr.harness_calls(r.experiment("limits"), mode="graph", cache_state="warm", **SUMS).set_index("n")
-    assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
-    assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
-    assert cold["bytes"][2**20] == 2**22
+    assert cold["read_time_s"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12)
+    assert cold["launch_floor_s"][2**24] == 2e-6 and warm["launch_floor_s"][2**24] == 1e-6
+    assert warm["read_time_s"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12)
     assert not len(sr.harness_calls(r.experiment("limits"), mode="graph", cache_state="cold_dirty", **SUMS))
 
 

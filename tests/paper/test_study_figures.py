@@ -117,15 +117,15 @@ def test_loads_strides_and_finishes_stand_by_loads_or_blocks(tmp_path):
 
 
 def test_the_choices_of_composed_reductions_have_their_effects_and_interactions(tmp_path):
-    rows = ablation.rows_of()
-    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(rows) for n in ablation.SIZES}
+    values = {("ablation." + ".".join(row), n): 1 + k / 10 for k, row in enumerate(ablation.ROWS)
+              for n in ablation.SIZES}
     values |= {("ablation.both.one-load.fan-in", 2**28): 0.33, ("ablation.both.one-load.atomic", 2**28): 1.0}
     figure = ablation.draw(folder_of(tmp_path / "m", values=values))
     assert [a.get_gid() for a in figure.axes] == ["effects", "interactions"]
     names = [t.get_text() for t in axes_of(figure, "effects").get_yticklabels()]
-    assert names == [f"{choice} (1)" for _, choice in rows]
+    assert names == [f"{choice} (1)" for _, choice in ablation.ROWS]
     xy, _ = line(axes_of(figure, "effects"), str(2**20))
-    assert {round(y): pytest.approx(x) for x, y in xy} == {k: 1 + k / 10 for k in range(len(rows))}
+    assert {round(y): pytest.approx(x) for x, y in xy} == {k: 1 + k / 10 for k in range(len(ablation.ROWS))}
     table, = axes_of(figure, "interactions").tables
     cells = {c.get_text().get_text(): c.get_text().get_fontweight() for c in table.get_celld().values()}
     assert cells["0.33"] == "bold" and cells["1.00"] == "normal" and "–" in cells
