@@ -1,5 +1,6 @@
 """experiments/on_gpu_machine with a program, a driver and a sanitizer that are played by shell scripts."""
 
+import csv
 import gzip
 import importlib.machinery
 import importlib.util
@@ -34,7 +35,8 @@ elif [[ $* == *--dry-run* ]]; then
     echo "{\\"experiment\\":\\"$e\\",\\"estimated_s\\":${SECONDS_OF:-1},\\"binary\\":\\"${BINARY:-cafe}\\"}"
   done
 fi
-[[ $1 != list && $* != *--dry-run* ]] || exit 0
+[[ $1 != --version ]] || echo "reductio 0.1.0 (${COMMIT:-feedfeedfeed, modified})"
+[[ $1 != list && $1 != --version && $* != *--dry-run* ]] || exit 0
 echo "reductio $*" >>CALLS
 measured() {  # experiment, folder, the rest of its entry
   local folder=$2/nvidia-synthetic
@@ -140,7 +142,7 @@ def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
         "\nnothing is left but what was skipped: consumer, nvbench, as_printed, ncu, counts, ctypes\n")
     tools = [line.split()[2] for line in machine.calls if line.startswith("compute-sanitizer")]
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
-    assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu --junit")
+    assert sum(line.startswith("reductio verify --device cuda --tier gpu --variants") for line in machine.calls) == len(script.VERIFIED)
     both = "results/nvidia-synthetic again/nvidia-synthetic --common --separately"
     small = "--types f32 --sizes 2^10:2^20"
     assert machine.calls[-14:] == [
@@ -227,7 +229,7 @@ def test_the_gpu_is_named_by_its_uuid_whatever_order_cuda_has(machine):
     machine.patch.setenv("CARD", "GPU-other")
     machine.command("consumer", "echo $CUDA_VISIBLE_DEVICES")
     assert machine.run("--only", "verify,consumer,limits", "--gpu", "1") == 0
-    assert (machine.folder / "calls").read_text().count("--gpu GPU-other") == 2 == len(machine.calls) - 1
+    assert (machine.folder / "calls").read_text().count("--gpu GPU-other") == len(machine.calls) - 1 == len(script.VERIFIED) + 1
     assert machine.table["consumer"].endswith("GPU-other")
 
 
@@ -350,6 +352,15 @@ def test_does_not_time_what_is_wrong(machine):
     assert machine.run("--block", "core") == 2 and machine.calls == []
     machine.program()
     assert machine.run("--only", "verify,comparison") == 0
+
+
+def test_another_build_of_the_commit_that_was_verified_may_measure(machine):
+    machine.patch.setenv("COMMIT", "0123456789ab")
+    machine.verified()
+    machine.patch.setenv("BINARY", "beef")
+    assert machine.run("--block", "core", "--only", "limits") == 0
+    machine.patch.setenv("COMMIT", "0123456789ab, modified")
+    assert machine.run("--block", "core", "--only", "limits") == 2
 
 
 def test_no_block_measures_before_this_program_passed_verification(machine):
@@ -652,6 +663,14 @@ def test_the_program_tells_what_the_script_asks_it(tmp_path):
     run, = json.loads(next(tmp_path.glob("*/machine.json")).read_text())["runs"]
     assert run["binary"] == json.loads(dry_run)["binary"] and run["interrupted"] is False and run["ended_utc"]
     assert run["experiment"] == "cpu" and "--max-samples" in run["arguments"]
+
+
+def test_each_variant_is_verified_once():
+    program = os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio")
+    listed = [v["variant"] for v in csv.DictReader(subprocess.check_output(
+        [program, "list", "--csv", "--all", "--device", "cuda"], text=True).splitlines())]
+    for variant in [*listed, "cub@3.5.0/sum", "thrust@2.0.1/reduce"]:
+        assert sum(re.search(regex, variant) is not None for regex in script.VERIFIED.values()) == 1, variant
 
 
 def test_each_experiment_of_the_program_is_in_a_block_and_core_fits_into_its_stretch():
