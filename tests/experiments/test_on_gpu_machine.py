@@ -200,7 +200,7 @@ def test_goes_on_from_an_archive_on_another_day(machine):
     # Another GPU has folders of its own.
     machine.card("GPU-3", "NVIDIA Other")
     assert machine.run("--only", "limits") == 0 and len(machine.calls) == 1
-    assert "left, with the time that each may take: verify (2:30), memcheck (1:30)" in machine.out
+    assert "left, with the time that each may take: verify (6:40), memcheck (1:30)" in machine.out
 
 
 def test_options_behind_two_dashes_are_the_experiments_own(machine):
@@ -260,7 +260,7 @@ def test_an_archive_is_not_mixed_with_other_results(machine):
 def test_a_step_that_does_not_fit_is_left_for_the_next_call(machine):
     assert machine.run("--only", "verify,limits,probe", "--minutes", 1) == 3
     assert machine.calls == ["reductio run limits --out results", "reductio probe --out results"]
-    assert machine.table["verify"] == "left: no time" and "verify (2:30)" in machine.table["left,"]
+    assert machine.table["verify"] == "left: no time" and "verify (6:40)" in machine.table["left,"]
     # One that would fit into no call is begun once the others are done, and ends with a batch.
     machine.patch.setenv("SECONDS_OF", "9999")
     assert machine.run("--only", "ablation,probe", "--again", "--minutes", 3) == 3
