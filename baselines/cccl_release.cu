@@ -159,7 +159,7 @@ const RegisterCcclRelease release([] {
   CcclRelease r{.name = REDUCTIO_CCCL_RELEASE,
                 .toolkit = REDUCTIO_CCCL_TOOLKIT,
                 .version = CUB_VERSION,
-                .takes_2_to_31 = has_64_bit_counts,
+                .takes_more_than_2_to_30 = has_64_bit_counts,
                 .lacks_libcudacxx = lacks_libcudacxx};
   r.sum[ElementType::i8] = cub_call<Sum, std::int8_t, std::uint32_t>;
   r.sum[ElementType::i32] = cub_call<Sum, std::uint32_t, std::uint32_t>;

@@ -41,7 +41,7 @@ struct CcclRelease {
   const char* name;               ///< "3.0.1", or what its user calls a checkout
   const char* toolkit = "";       ///< the CUDA toolkit that it shipped with: "13.0"; empty: a checkout
   int version = 0;                ///< CUB_VERSION: 300001; 0: this nvcc does not compile it
-  bool takes_2_to_31 = false;     ///< elements, or more
+  bool takes_more_than_2_to_30 = false;  ///< elements
   bool lacks_libcudacxx = false;  ///< its wheel holds only a part, so the toolkit's is included
   ByType<CubFunction> sum{}, transform_reduce{};
   /// The sum by the interface that takes an environment, which demands less or more than the same bits on one GPU.

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,10 +26,10 @@
 namespace reductio {
 namespace {
 
-/// Before 2.1 a block that has added its last tile counts on by a whole grid's tiles (agent_reduce.cuh of 2.0.1, line
-/// 380). Near 2^31 elements that is negative, and it reads in front of the input: an illegal access with 2^31 - 1 `i8`.
+/// Of releases before 2.1. Their blocks add the stride of the whole grid to an int after each tile, the last one
+/// included (agent_reduce.cuh of 2.0.1, line 381). Near 2^31 elements that overflows, and they read in front of the
+/// input: 1.15.1 made an illegal access with 2^31 - 1 elements of i8.
 constexpr std::size_t most_early = std::size_t{1} << 30;
-constexpr std::size_t most_narrow = std::numeric_limits<std::int32_t>::max();
 
 /// What is known of releases that are not built, by name, in words.
 std::map<std::string, std::string>& absent() {
@@ -134,12 +133,10 @@ void register_cub(const CcclRelease& r, const std::string& name, const std::stri
     for (const Call& c : calls) values.push_back(c.determinism);
     v.tunables = {Tunable::choice("determinism", values, values.front())};
   }
-  const bool is_early = r.version < 200100, takes_2_to_31 = r.takes_2_to_31;
-  v.declines = [=](const Problem& p, const Settings& s) -> std::string {
+  v.declines = [=, takes_more = r.takes_more_than_2_to_30](const Problem& p, const Settings& s) -> std::string {
     const Call& c = chosen(calls, s);
-    if (is_early && p.n > most_early)
-      return "CUB " + release + " counts on beyond its last tile by an int, so at most 2^30 (docs/releases.md)";
-    if (!takes_2_to_31 && p.n > most_narrow) return "CUB " + release + " counts elements by an int, so fewer than 2^31";
+    if (!takes_more && p.n > most_early)
+      return "CUB " + release + " overflows an int near 2^31 and reads outside the input; use at most 2^30 elements";
     if (c.by_type[p.type]) return "";
     return "CUB " + release + " has no sum of " + std::string(reductio::name(p.type)) + " of its own by determinism=" +
            c.determinism + "; use " + calls.front().determinism;

@@ -352,7 +352,8 @@ def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
     return rows[rows["planted"].str.match(planted[fault])]
 
 
-WORDS = {name: f for name, f in globals().items() if isfunction(f) and f.__code__.co_varnames[0] == "d"}
+WORDS = {name: f for name, f in globals().items() if isfunction(f) and f.__module__ == __name__
+         and f.__code__.co_varnames[:1] == ("d",)} | {"speeds": speeds, "judged_elsewhere": judged_elsewhere}
 CONSTANTS = dict(
     H100="nvidia-h100-80gb-hbm3", SECOND="nvidia-h200-second", BEST="multiblock/last-block-warp", DOCUMENTS=rs.DOCUMENTS,
     PLUGGED_IN=("torch/sum", "cuda-compute/reduce", "cupy/sum"), TRITON=("triton/atomic", "triton/two-launch"),

@@ -119,29 +119,16 @@ class RowVectors {
   /// `at` and `n` are a row, or a part of one; n <= 0 loads nothing. This lane is `own` of `group`. All lanes of the
   /// warp call both.
   __device__ void load(const In* at, int n, const Reach& reach, unsigned own, unsigned group) {
-    at_ = at, n_ = n, own_ = own, group_ = group;
-    if constexpr (!aligned) shift_ = static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(In));
-#pragma unroll
-    for (int u = 0; u < count; ++u) v_[u] = loaded(element(u) - shift(), reach);
-    if constexpr (!aligned) {
-      behind_ = {};
-      if (own == group - 1 && shift_ != 0) behind_ = loaded(element(count - 1) - shift_ + lanes, reach);
-    }
+    load_by(at, n, own, group, [&](int i) { return loaded(i, reach); });
   }
-
-  /// The same of a part around which all vectors may be loaded, without a test for each: eight tests take longer than
-  /// their loads. A lane behind the end loads the last vector again. n <= 0: there are elements before `at`.
+  /// The same without a test for each vector, which takes longer than a load. All aligned vectors from the one with
+  /// at[0] to the one with at[n - 1] may be loaded. Lanes behind the end load the last one again; with n <= 0 that is a
+  /// vector before `at`.
   __device__ void load_inner(const In* at, int n, unsigned own, unsigned group) {
-    at_ = at, n_ = n, own_ = own, group_ = group;
-    if constexpr (!aligned) shift_ = static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(In));
-    const int last = ((n + shift() - 1) & -lanes) - shift();
-    const auto from = [&](int i) { return __ldg(reinterpret_cast<const uint4*>(at + (i < last ? i : last))); };
-#pragma unroll
-    for (int u = 0; u < count; ++u) v_[u] = from(element(u) - shift());
-    if constexpr (!aligned) {
-      behind_ = {};
-      if (own == group - 1 && shift_ != 0) behind_ = from(element(count - 1) - shift_ + lanes);
-    }
+    load_by(at, n, own, group, [&](int i) {
+      const int last = ((n + shift() - 1) & -lanes) - shift();
+      return __ldg(reinterpret_cast<const uint4*>(at + (i < last ? i : last)));
+    });
   }
 
   template <class W, class Operation>
@@ -163,6 +150,17 @@ class RowVectors {
   }
 
  private:
+  template <class Loader>
+  __device__ void load_by(const In* at, int n, unsigned own, unsigned group, const Loader& loader) {
+    at_ = at, n_ = n, own_ = own, group_ = group;
+    if constexpr (!aligned) shift_ = static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(In));
+#pragma unroll
+    for (int u = 0; u < count; ++u) v_[u] = loader(element(u) - shift());
+    if constexpr (!aligned) {
+      behind_ = {};
+      if (own == group - 1 && shift_ != 0) behind_ = loader(element(count - 1) - shift_ + lanes);
+    }
+  }
   __device__ int element(int u) const { return static_cast<int>(own_ + static_cast<unsigned>(u) * group_) * lanes; }
   __device__ int shift() const {
     if constexpr (aligned)

@@ -50,12 +50,6 @@ struct SegmentShares {
   __device__ std::int64_t place(std::int64_t s, std::int64_t offset) const { return offset - zero + weight * s; }
   __device__ std::int64_t begin() const { return blockIdx.x * size; }
   __device__ unsigned block_of(std::int64_t place) const { return static_cast<unsigned>(quotient(place, size)); }
-  /// What may be loaded around element i.
-  __device__ Reach reach(std::int64_t i) const {
-    constexpr std::int64_t most = 1 << 30;
-    const std::int64_t begin = zero - i, end = total - i;
-    return {static_cast<int>(begin < -most ? -most : begin), static_cast<int>(end > most ? most : end)};
-  }
 };
 
 inline constexpr unsigned segment_block = 128;
@@ -162,7 +156,7 @@ __device__ W sum_by_lanes(const In* tile, int from, int n, int log_lanes) {
   return sum;
 }
 
-/// The sum of a vector of a tile, which is loaded element by element: number i, where n elements are left.
+/// The sum of vector i of `at`, loaded element by element; `n` of the elements are the segment's.
 template <class W, class In>
 __device__ W sum_of_elements(const In* at, int n, int i) {
   constexpr int in_vector = Vector<In>::lanes;
@@ -224,10 +218,10 @@ __device__ __noinline__ unsigned take_tiles(const Segments<In> segments, std::in
                      others = quotient(end - place + tile - 1, tile), last = others < tree.tiles ? others : tree.tiles;
   typename TilesOfRow<W>::Added added{};
   const In* from = segments.in + (at + mine * tile);
-  std::int64_t left = n - mine * tile;              // of the segment
-  std::int64_t before = at + mine * tile - share.zero;  // of all segments
+  // Elements of the segment from this tile on, and of all segments before this tile.
+  std::int64_t left = n - mine * tile, before = at + mine * tile - share.zero;
   const auto count = [&] { return static_cast<int>(left < tile ? left : tile); };
-  // A warp takes part of the tile after part: the later parts are on their way to L2.
+  // The first tile comes to L2 while each warp reads its parts of it in turn. Fetching all tiles was slower (E80).
   if (mine < last)
     for (int i = static_cast<int>(threadIdx.x) * in_line; i < count(); i += static_cast<int>(segment_block) * in_line)
       device::prefetch_to_l2(from + i);
@@ -279,7 +273,8 @@ __global__ void __launch_bounds__(segment_block, least_blocks(ragged_blocks_per_
   using Shares = SegmentShares<In>;
 
   // The first segment of the share is in [low, high]: until a window has these, and the one before, each thread looks
-  // at a place. Few places, since all blocks look at the same ones at once. The first loads do not wait for the total.
+  // at a place. Few places, since all blocks look at the same ones at once. If one look is enough, a quarter of a window
+  // may be left, since so few segments have small shares. The first loads do not wait for the total.
   std::int64_t low = 0, high = segments.count, step = 0, seen = 0;
   const auto look = [&](int least_step) {
     step = (high - low + block - 1) / block;

@@ -201,6 +201,8 @@ def test_a_goal_of_which_a_point_failed_is_not_measured(tmp_path, few):
     next(r for r in lacking if r["name"] == "newest/warm").update(value="", ci_low="", ci_high="", verdict="")
     found = by_goal(synthetic.write_folder(tmp_path / "other", tuned=few[0], narrow=few[1], contrasts=lacking))
     assert found["newest"] == ABSENT and found["newest-graph"] == MET
+    synthetic.write_csv(folder / "tuned.csv", list(map(failing, map(slow(0.5, n=2**12, timing_mode="graph"), few[0]))))
+    assert by_goal(folder)["sums"] == MISSED, "a point that failed hides no miss"
 
 
 def test_another_gpu_is_judged_by_its_own_demands(tmp_path, few):
@@ -209,6 +211,8 @@ def test_another_gpu_is_judged_by_its_own_demands(tmp_path, few):
     (other / "machine.json").write_text(json.dumps(synthetic.OTHER_GPU))
     found = by_goal(here)
     assert found["elsewhere-graph"] == MET and found["elsewhere-cold"] == MISSED  # f64: 1.17 and 1.125
+    (other / "machine.json").write_text(json.dumps(synthetic.OTHER_GPU).replace(synthetic.OTHER_GPU["gpu"]["name"], "NVIDIA H200"))
+    assert by_goal(here)["elsewhere-cold"] == ABSENT, "the GPU that the table was made on"
 
 
 def test_goals_are_written_where_tuned_was_measured(tmp_path, few):

@@ -29,7 +29,7 @@ if [[ $1 == list && $2 == experiments ]]; then
   echo '[{"name":"ablation","device":"cuda"},{"name":"comparison","device":"cuda"},{"name":"cpu","device":"cpu"},{"name":"limits","device":"cuda"}]'
 elif [[ $1 == list ]]; then
   printf 'schema_version,variant,title\\n'
-  printf '1,%s,"a, title"\\n' squares/chunked squares/strided 'levels/a+b' cub/sum cublas/dot
+  printf '1,%s,"a, title"\\n' squares/chunked squares/strided 'levels/a+b' cub/sum cublas/dot $MORE
 elif [[ $* == *--dry-run* ]]; then
   for e in ablation comparison cpu limits; do
     echo "{\\"experiment\\":\\"$e\\",\\"estimated_s\\":${SECONDS_OF:-1},\\"binary\\":\\"${BINARY:-cafe}\\"}"
@@ -142,7 +142,7 @@ def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
         "\nnothing is left but what was skipped: consumer, nvbench, as_printed, ncu, counts, ctypes\n")
     tools = [line.split()[2] for line in machine.calls if line.startswith("compute-sanitizer")]
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
-    assert sum(line.startswith("reductio verify --device cuda --tier gpu --variants") for line in machine.calls) == len(script.VERIFIED)
+    assert sum(line.startswith("reductio verify --device cuda --tier gpu --variants") for line in machine.calls) == 2, "no kernel of modern, no release"
     both = "results/nvidia-synthetic again/nvidia-synthetic --common --separately"
     small = "--types f32 --sizes 2^10:2^20"
     assert machine.calls[-14:] == [
@@ -229,7 +229,7 @@ def test_the_gpu_is_named_by_its_uuid_whatever_order_cuda_has(machine):
     machine.patch.setenv("CARD", "GPU-other")
     machine.command("consumer", "echo $CUDA_VISIBLE_DEVICES")
     assert machine.run("--only", "verify,consumer,limits", "--gpu", "1") == 0
-    assert (machine.folder / "calls").read_text().count("--gpu GPU-other") == len(machine.calls) - 1 == len(script.VERIFIED) + 1
+    assert (machine.folder / "calls").read_text().count("--gpu GPU-other") == len(machine.calls) - 1 == 3
     assert machine.table["consumer"].endswith("GPU-other")
 
 
@@ -361,6 +361,17 @@ def test_another_build_of_the_commit_that_was_verified_may_measure(machine):
     assert machine.run("--block", "core", "--only", "limits") == 0
     machine.patch.setenv("COMMIT", "0123456789ab, modified")
     assert machine.run("--block", "core", "--only", "limits") == 2
+    machine.patch.setenv("COMMIT", "0123456789ab")
+    machine.patch.setenv("MORE", "cub@1.15.1/sum")
+    assert machine.run("--block", "core", "--only", "limits") == 2, "a build with more variants"
+
+
+def test_releases_that_the_program_lacks_are_not_verified(machine):
+    machine.verified()
+    assert not [line for line in machine.calls if "thrust)@" in line and "?!" not in line]
+    machine.patch.setenv("MORE", "cub@1.15.1/sum")
+    assert machine.run("--only", "verify", "--again") == 0
+    assert [line for line in machine.calls if "thrust)@" in line and "?!" not in line]
 
 
 def test_no_block_measures_before_this_program_passed_verification(machine):

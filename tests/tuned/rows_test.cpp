@@ -73,10 +73,12 @@ void a_row_has_its_own_bits(const Value& value) {
     tuned::sum_segments(static_cast<const In*>(in.ptr()), static_cast<const std::int64_t*>(offsets.ptr()), rows,
                         out.ptr(), workspace.ptr(), five_sms_for_rows, nullptr);
     EXPECT_TRUE(same_bits_of_rows(first(1), alone)) << "as a segment: " << first(1) << ", not " << alone;
-    // Around the only segment nothing may be loaded.
-    const In* const only = odd.ptr() + (1 + n);
-    tuned::sum_segments(only, static_cast<const std::int64_t*>(offsets.ptr()), 1, out.ptr(), workspace.ptr(),
-                        five_sms_for_rows, nullptr);
+    // Where the memory ends, the last elements are loaded one by one.
+    std::vector<In> tight(1 + n);
+    std::copy(row.begin(), row.end(), tight.begin() + 1);
+    const auto tight_in = on_device(tight);
+    tuned::sum_segments(static_cast<const In*>(tight_in.ptr()) + 1, static_cast<const std::int64_t*>(offsets.ptr()), 1,
+                        out.ptr(), workspace.ptr(), five_sms_for_rows, nullptr);
     EXPECT_TRUE(same_bits_of_rows(first(0), alone)) << "as the only segment: " << first(0) << ", not " << alone;
   }
   const std::vector<std::uint64_t> left = on_host(workspace);

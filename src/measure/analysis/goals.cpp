@@ -21,7 +21,7 @@ namespace {
 
 constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
-/// The GPU whose times made tuned's launch table: elsewhere is any other.
+/// The GPU whose times made tuned's launch table, so that its results are never another GPU's.
 constexpr const char* gpu_of_the_table = "NVIDIA H200";
 
 /// What a goal's quantity is made of at one point, with its ends. No value: it was not measured there.
@@ -164,7 +164,7 @@ class Goals {
     for (const char* part : {"element_type", "timing_mode", "cache_state"}) field[part] = "all";
     field["points"] = std::to_string(points.size());
     field["verdict"] = of_part ? "" : "not measured";
-    if (!points.empty() && (of_part || points.size() == asked)) {
+    if (!points.empty()) {
       const auto less = [](const GoalPoint& a, const GoalPoint& b) { return a.value < b.value; };
       const GoalPoint& extreme = most ? *std::max_element(points.begin(), points.end(), less)
                                       : *std::min_element(points.begin(), points.end(), less);
@@ -182,7 +182,10 @@ class Goals {
       } else {
         const double demanded = number_in(of(goal, "demanded")).value();
         const bool at_most = most || quantity == "slower" || quantity == "undecided";
-        field["verdict"] = (at_most ? measured <= demanded : measured >= demanded) ? "met" : "missed";
+        const bool is_met = at_most ? measured <= demanded : measured >= demanded, is_complete = points.size() == asked;
+        // Further points mend neither an extreme nor a count. Means and shares are of all points.
+        const bool is_missed = !is_met && (is_complete || least || most || quantity == "slower");
+        field["verdict"] = is_missed ? "missed" : is_met && is_complete ? "met" : "not measured";
         if (least || most) {
           field["low"] = number(extreme.low), field["high"] = number(extreme.high);
           field["at"] = extreme.part(), field["at_n"] = fmt::format("{:.0f}", extreme.n);
