@@ -273,8 +273,8 @@ __global__ void __launch_bounds__(segment_block, least_blocks(ragged_blocks_per_
   using Shares = SegmentShares<In>;
 
   // The first segment of the share is in [low, high]: until a window has these, and the one before, each thread looks
-  // at a place. Few places, since all blocks look at the same ones at once. If one look is enough, a quarter of a window
-  // may be left, since so few segments have small shares. The first loads do not wait for the total.
+  // at a place. Few places, since all blocks look at the same ones at once. If one look is enough, a quarter of a
+  // window may be left, since so few segments have small shares. The first loads do not wait for the total.
   std::int64_t low = 0, high = segments.count, step = 0, seen = 0;
   const auto look = [&](int least_step) {
     step = (high - low + block - 1) / block;

@@ -18,9 +18,9 @@ const std::vector<TableColumn>& goal_schema();
 /// rows of one call, these types and timing modes, and these sizes: "odd" are 2^k - 1 and 2^k + 1 elements and starts
 /// off alignment by one, "even" all others. Speedups over CUB are the rows' of random data, or those of the contrasts
 /// that the goal names, whose verdicts say what is slower or undecided. A least or a mean is met by its value; what the
-/// interval leaves open is counted by `undecided`. A goal of which a point failed or has no value is not measured, unless
-/// the others miss it whatever that point had given. `points` counts those that have a value. Another GPU is one for
-/// which tuned's launch table was not made. Empty where the folder has no tuned.csv.
+/// interval leaves open is counted by `undecided`. A goal of which a point failed or has no value is not measured,
+/// unless the others miss it whatever that point had given. `points` counts those that have a value. Another GPU is one
+/// for which tuned's launch table was not made. Empty where the folder has no tuned.csv.
 std::vector<Fields> goal_table(const std::vector<Fields>& set, const std::string& file,
                                const std::vector<Fields>& contrast_records, const std::filesystem::path& folder);
 
