@@ -16,7 +16,7 @@ from statistics import geometric_mean
 import pandas as pd
 
 import contrasts
-from claims import beside, judged_elsewhere
+from claims import OPEN, beside, judged_elsewhere
 from figures import shapes, speedup
 from figures.frontier import points_of
 from figures.gains import speeds
@@ -355,7 +355,7 @@ def suite(d: rs.Results, name: str, fault: str = "", **where) -> pd.DataFrame:
 WORDS = {name: f for name, f in globals().items() if isfunction(f) and f.__module__ == __name__
          and f.__code__.co_varnames[:1] == ("d",)} | {"speeds": speeds, "judged_elsewhere": judged_elsewhere}
 CONSTANTS = dict(
-    H100="nvidia-h100-80gb-hbm3", SECOND="nvidia-h200-second", BEST="multiblock/last-block-warp", DOCUMENTS=rs.DOCUMENTS,
+    H100="nvidia-h100-80gb-hbm3", SECOND="nvidia-h200-second", BEST="multiblock/last-block-warp", DOCUMENTS=rs.DOCUMENTS, OPEN=OPEN,
     PLUGGED_IN=("torch/sum", "cuda-compute/reduce", "cupy/sum"), TRITON=("triton/atomic", "triton/two-launch"),
     OTHERS=("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
             "squares", "timing", "twopass", "unrolling"),  # beside tuned and comparison

@@ -4,6 +4,7 @@ order, and in which words."""
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import pandas as pd
 
@@ -60,10 +61,13 @@ class Series:
         """The id, with the settings where they matter: "levels/naive [atomic]"."""
         return f"{self.variant} [{self.words}]" if self.words else self.variant
 
+    @cached_property  # figures, tables and texts ask the same many times
+    def _at(self) -> dict[int, pd.Series]:
+        return {point["n"]: point for _, point in self.ok.iterrows()}
+
     def at(self, n: int) -> pd.Series | None:
         """The measured point at n, None if there is none or it is not ok."""
-        rows = self.ok[self.ok["n"] == n]
-        return None if rows.empty else rows.iloc[-1]
+        return self._at.get(n)
 
 
 def in_a_loop(table: pd.DataFrame, **which) -> pd.DataFrame:

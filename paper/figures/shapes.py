@@ -20,6 +20,10 @@ NO_TIME = "#D8D8D8"
 PER_LINE = 6
 
 
+def length_label(line) -> str:
+    return line.replace(":", " ") if isinstance(line, str) else style.power_label(line) if line > 2 else "2"
+
+
 def place(variant: str) -> tuple:
     """What sorts the panels of an operation."""
     group = variant.partition("/")[0].partition("@")[0]
@@ -87,9 +91,8 @@ def draw(results: rs.Results):
         for axes, name in zip(row, names):
             draw_cells(axes, *(cells(of[of["variant"] == name], lengths, sizes) for of in (part, best)))
             axes.set_title(name.replace("/", "/\n"), loc="left", pad=2)
-            step, rotation, labels = (1, 90, [name.replace(":", " ") for name in lengths]) if what == "segments" else (
-                3, 0, [style.power_label(length) if length > 2 else "2" for length in lengths])
-            axes.set_xticks(range(0, len(lengths), step), labels[::step], rotation=rotation)
+            step, rotation = (1, 90) if what == "segments" else (3, 0)
+            axes.set_xticks(range(0, len(lengths), step), map(length_label, lengths[::step]), rotation=rotation)
             axes.set_yticks(range(0, len(sizes), 2), [f"$2^{{{size}}}$" for size in sizes[::2]])
     patches = {words: dict(facecolor=color, edgecolor="#888888", linewidth=0.3) for words, (_, color) in SHARES.items()}
     style.legend(figure, patches | {"no time": {"facecolor": NO_TIME}}, handlelength=1.2, ncols=5)

@@ -1,5 +1,6 @@
 """Figures of one experiment each, along the number of blocks, threads, loads or elements."""
 
+import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 import series as sr
@@ -18,8 +19,8 @@ def grid(results: rs.Results):
     document = DOCUMENTS["multiblock"]
     same = {"device": "cuda"} | {k: document[k] for k in ("operation", "element_type", "cache_state")}
     rows = results.rows("multiblock", f":block={BLOCK}", **same, group="multiblock", timing_mode="device", status="ok")
-    grids = rows["settings"].str.extract(r"\bgrid=(\d+)(?:;|$)", expand=False)  # NaN of words, as auto
-    rows = rows.assign(grid=grids.astype(float)).dropna(subset=["grid", "share_of_read_ceiling"])
+    grids = pd.to_numeric([rs.parse_settings(s).get("grid") for s in rows["settings"]], errors="coerce")  # NaN of words
+    rows = rows.assign(grid=grids).dropna(subset=["grid", "share_of_read_ceiling"])
     best = rs.fastest(rs.needed(rows[rows["n"] == document["n"][0]]))["variant"]
     rows = rows[rows["variant"] == best]
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
