@@ -28,7 +28,7 @@ namespace {
 
 /// Of releases before 2.1. Their blocks add the stride of the whole grid to an int after each tile, the last one
 /// included (agent_reduce.cuh of 2.0.1, line 381). Near 2^31 elements that overflows, and they read in front of the
-/// input: 1.15.1 made an illegal access with 2^31 - 1 elements of i8.
+/// input: with 2^31 - 1 elements CUB's sum of i8 made an illegal access, and Thrust's of i32.
 constexpr std::size_t most_early = std::size_t{1} << 30;
 
 /// What is known of releases that are not built, by name, in words.
@@ -117,6 +117,12 @@ std::size_t most_gpu_to_gpu(ElementType type, const DeviceInfo& gpu) {
   return of_a_thread * 5 * resident * static_cast<std::size_t>(gpu.sm_count);
 }
 
+/// Why this library's sums decline so many elements; empty: they do not.
+std::string too_many(const std::string& library, bool takes_more, std::size_t n) {
+  if (takes_more || n <= most_early) return "";
+  return library + " overflows an int near 2^31 and reads outside the input; use at most 2^30 elements";
+}
+
 const Call& chosen(const std::vector<Call>& calls, const Settings& s) {
   if (!s.has("determinism")) return calls.front();
   return *std::find_if(calls.begin(), calls.end(),
@@ -134,9 +140,8 @@ void register_cub(const CcclRelease& r, const std::string& name, const std::stri
     v.tunables = {Tunable::choice("determinism", values, values.front())};
   }
   v.declines = [=, takes_more = r.takes_more_than_2_to_30](const Problem& p, const Settings& s) -> std::string {
+    if (std::string why = too_many("CUB " + release, takes_more, p.n); !why.empty()) return why;
     const Call& c = chosen(calls, s);
-    if (!takes_more && p.n > most_early)
-      return "CUB " + release + " overflows an int near 2^31 and reads outside the input; use at most 2^30 elements";
     if (c.by_type[p.type]) return "";
     return "CUB " + release + " has no sum of " + std::string(reductio::name(p.type)) + " of its own by determinism=" +
            c.determinism + "; use " + calls.front().determinism;
@@ -168,6 +173,9 @@ void register_thrust(const CcclRelease& r) {
                        Operation::sum, types(r.reduce));
   v.how.grid = "second launch, value to the host";
   v.result = ResultLocation::on_host;
+  v.declines = [=, takes_more = r.takes_more_than_2_to_30](const Problem& p, const Settings&) {
+    return too_many("Thrust " + release, takes_more, p.n);
+  };
   const device::Register registered(
       std::move(v), [calls = r.reduce](const Problem& p, const Settings&, const DeviceInfo& gpu) {
         const PlanInfo info{.longest_chain = assumed_longest_chain(p.n, gpu, 256), .result = ResultLocation::on_host};

@@ -21,6 +21,9 @@
 #include "tests/error_of.h"
 
 namespace reductio::baselines_tests {
+
+[[gnu::weak]] void register_early_release();  // early_release.cu; null where CUDA is not built
+
 namespace {
 
 bool is_registered(const std::string& id) {
@@ -184,6 +187,25 @@ TEST(Baselines, AllAreRegistered) {
   for (const char* id : {"thrust/reduce", "thrust/transform-reduce", "cub/sum", "cub/sum-to-host", "cub/sum-tuned",
                          "cub/transform-reduce", "cublas/dot"})
     EXPECT_TRUE(find_variant(id).runs_on(DeviceKind::cuda)) << id;
+}
+
+/// They overflow an int near 2^31 elements and read outside the input. In a process of its own, because what is registered
+/// stays.
+TEST(Baselines, CallsOfReleasesBefore21DeclineMoreThan2To30) {
+  if (!register_early_release) GTEST_SKIP() << "built without CUDA";
+  const auto ask_all = [] {
+    register_early_release();
+    for (const char* id : {"cub@0.9/sum", "cub@0.9/transform-reduce", "thrust@0.9/reduce"}) {
+      const Variant& v = find_variant(id);
+      for (const unsigned more : {0, 1})
+        std::fprintf(stderr, "%s\n", refusal(v, DeviceKind::cuda, {v.operations.front(), ElementType::i32,
+                                                                   (std::size_t{1} << 30) + more}, v.settings()).c_str());
+    }
+    std::exit(3);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string why = " 0.9 overflows an int near 2\\^31 and reads outside the input; use at most 2\\^30 elements\n";
+  EXPECT_EXIT(ask_all(), testing::ExitedWithCode(3), "^\nCUB" + why + "\nCUB" + why + "\nThrust" + why);
 }
 
 TEST(Baselines, DescribeThemselves) {
