@@ -201,7 +201,7 @@ def test_goes_on_from_an_archive_on_another_day(machine):
     # Another GPU has folders of its own.
     machine.card("GPU-3", "NVIDIA Other")
     assert machine.run("--only", "limits") == 0 and len(machine.calls) == 1
-    assert "left, with the time that each may take: verify (6:40), memcheck (1:30)" in machine.out
+    assert "left, with the time that each may take: verify (8:10), memcheck (2:20)" in machine.out
 
 
 def test_options_behind_two_dashes_are_the_experiments_own(machine):
@@ -261,7 +261,7 @@ def test_an_archive_is_not_mixed_with_other_results(machine):
 def test_a_step_that_does_not_fit_is_left_for_the_next_call(machine):
     assert machine.run("--only", "verify,limits,probe", "--minutes", 1) == 3
     assert machine.calls == ["reductio run limits --out results", "reductio probe --out results"]
-    assert machine.table["verify"] == "left: no time" and "verify (6:40)" in machine.table["left,"]
+    assert machine.table["verify"] == "left: no time" and "verify (8:10)" in machine.table["left,"]
     # One that would fit into no call is begun once the others are done, and ends with a batch.
     machine.patch.setenv("SECONDS_OF", "9999")
     assert machine.run("--only", "ablation,probe", "--again", "--minutes", 3) == 3
@@ -358,7 +358,10 @@ def test_does_not_time_what_is_wrong(machine):
 def test_another_build_of_the_commit_that_was_verified_may_measure(machine):
     machine.patch.setenv("COMMIT", "0123456789ab")
     machine.verified()
+    assert machine.run("--only", "memcheck") == 0
     machine.patch.setenv("BINARY", "beef")
+    assert machine.run("--block", "verify", "--only", "verify,memcheck") == 0
+    assert set(list(machine.table.values())[:2]) == {"done in an earlier call"}
     assert machine.run("--block", "core", "--only", "limits") == 0
     machine.patch.setenv("COMMIT", "0123456789ab, modified")
     assert machine.run("--block", "core", "--only", "limits") == 2
