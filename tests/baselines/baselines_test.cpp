@@ -189,22 +189,24 @@ TEST(Baselines, AllAreRegistered) {
     EXPECT_TRUE(find_variant(id).runs_on(DeviceKind::cuda)) << id;
 }
 
-/// They overflow an int near 2^31 elements and read outside the input. In a process of its own, because what is registered
-/// stays.
+/// They overflow an int near 2^31 elements and read outside the input. In a process of its own, because what is
+/// registered stays.
 TEST(Baselines, CallsOfReleasesBefore21DeclineMoreThan2To30) {
   if (!register_early_release) GTEST_SKIP() << "built without CUDA";
   const auto ask_all = [] {
     register_early_release();
     for (const char* id : {"cub@0.9/sum", "cub@0.9/transform-reduce", "thrust@0.9/reduce"}) {
       const Variant& v = find_variant(id);
-      for (const unsigned more : {0, 1})
-        std::fprintf(stderr, "%s\n", refusal(v, DeviceKind::cuda, {v.operations.front(), ElementType::i32,
-                                                                   (std::size_t{1} << 30) + more}, v.settings()).c_str());
+      for (const std::size_t more : {0, 1}) {
+        const Problem p{v.operations.front(), ElementType::i32, (std::size_t{1} << 30) + more};
+        std::fprintf(stderr, "%s\n", refusal(v, DeviceKind::cuda, p, v.settings()).c_str());
+      }
     }
     std::exit(3);
   };
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const std::string why = " 0.9 overflows an int near 2\\^31 and reads outside the input; use at most 2\\^30 elements\n";
+  const std::string why =
+      " 0.9 overflows an int near 2\\^31 and reads outside the input; use at most 2\\^30 elements\n";
   EXPECT_EXIT(ask_all(), testing::ExitedWithCode(3), "^\nCUB" + why + "\nCUB" + why + "\nThrust" + why);
 }
 

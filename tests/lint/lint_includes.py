@@ -50,7 +50,8 @@ MAY_INCLUDE = {
 }
 LAYERED = {"device", "measure"}
 # Single headers that a part may include besides.
-ALONE = {"baselines": {"exact/partial.h"}, "baselines/nvbench": {"measure/timing/quiet_cpu.h"}}
+ALONE = {"baselines": {"exact/partial.h"}, "baselines/nvbench": {"measure/timing/quiet_cpu.h"},
+         "tests": {"baselines/cccl_release.h"}}
 
 # Third-party headers by their beginning, and the only parts that may include them.
 ONLY_IN = {
