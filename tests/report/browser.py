@@ -59,8 +59,11 @@ class Page:
         return self.driver.execute_script(script, *arguments)
 
     def wait(self, condition):
+        self.until(lambda: self.js(f"return Boolean({condition})"), condition)
+
+    def until(self, holds, condition):
         end = time.time() + HANGS_S
-        while not self.js(f"return Boolean({condition})"):
+        while not holds():
             if time.time() > end:
                 raise AssertionError(f"never: {condition}; the console: {self.console()}")
             time.sleep(0.02)
