@@ -328,13 +328,19 @@ def peer(d: rs.Results, variant: str, n: int = 2**24, mode: str = "replay", elem
     return us(d, variant, n, "peers", timing_mode=mode, element_type=element_type)
 
 
-def of_all_runs(d: rs.Results | None, call: str, *modes: str) -> pd.DataFrame:
-    """A call's rows that have a speedup, timed so, in all committed experiments that time sums."""
-    where = {"timing_mode": modes} if modes else {}
+def of_all_runs(d: rs.Results | None, call: str, *modes: str, **where) -> pd.DataFrame:
+    """Rows that have a speedup, timed so, of a call, or of all calls if it is "", in all committed experiments. autotune
+    has settings that no caller gets."""
+    where |= {"timing_mode": modes} if modes else {}
     return pd.concat(folder.rows(file, call, status="ok", **where) for folder in folders()
-                     for file in ("comparison", "tuned", "narrow", "modern", "exact", "frontier")
-                     if "result" in (folder.table(file) if folder.table(file) is not None else ())
-                     ).dropna(subset=["speedup"])
+                     for file in sorted(rs.experiments_in(folder.folder).keys() - {"autotune"})
+                     if "result" in folder.table(file)).dropna(subset=["speedup"])
+
+
+def of_documents(d: rs.Results | None, *modes: str, least: int = 2**24) -> pd.DataFrame:
+    """Their calls for many floats or integers, in all committed experiments; none uses page-locked memory."""
+    rows = of_all_runs(d, "", *modes, kind="document", device="cuda", cache_state="cold_dirty")
+    return rows[(rows["n"] >= least) & (rows["element_type"] != "f64") & ~rows["settings"].str.contains("host-pinned")]
 
 
 def same_bits(d: rs.Results | None, call: str) -> tuple[int, int]:

@@ -93,7 +93,7 @@ def test_a_sentence_of_all_cases_is_asked_of_every_committed_folder(two_machines
 @pytest.mark.parametrize("rate, said", [(3.9e12, ""), (4.0e12, "; by the data it is False")])
 def test_that_only_ours_is_as_fast_as_cub_is_asked_of_the_newest_cub_too(tmp_path, rate, said):
     """At 4.0 TB/s, CUB's own rate, it gains by the launch that it saves where the order of adding may vary."""
-    fact, = (f for f in facts() if f.sentence == "Of these calls only our own")
+    fact, = (f for f in facts() if f.sentence == "On the device, of these calls only our own")
     (cub, (*call, _, launch, n)), = NEWEST_CUB.items()
     gpu = GPU | {"tuned/sum": (["sum"], ["reading=auto"], "device", 4.2e12, 4e-6, 0), cub: (*call, rate, launch, n)}
     folder = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=[2**24, 2**28], gpu=gpu), catalog_rows(gpu))
