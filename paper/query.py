@@ -153,9 +153,14 @@ def call_of(row: pd.Series) -> str:
 
 def by_hand(d: rs.Results, mode: str = "device", experiment: str = "comparison", operation: str = "sum", least: int = 0,
             **where) -> pd.DataFrame:
-    """The documents' calls, L2 cold and dirty, without page-locked memory, which no document uses."""
+    """The documents' calls, L2 cold and dirty."""
     rows = d.rows(experiment, device="cuda", timing_mode=mode, operation=operation, cache_state="cold_dirty",
                   status="ok", kind="document", **where)
+    return as_documented(rows, least)
+
+
+def as_documented(rows: pd.DataFrame, least: int) -> pd.DataFrame:
+    """Those of so many elements or more, without page-locked memory, which no document uses."""
     return rows[(rows["n"] >= least) & ~rows["settings"].str.contains("host-pinned")]
 
 
@@ -338,9 +343,9 @@ def of_all_runs(d: rs.Results | None, call: str, *modes: str, **where) -> pd.Dat
 
 
 def of_documents(d: rs.Results | None, *modes: str, least: int = 2**24) -> pd.DataFrame:
-    """Their calls for many floats or integers, in all committed experiments; none uses page-locked memory."""
+    """Their calls for many floats or integers, L2 cold and dirty, in all committed experiments."""
     rows = of_all_runs(d, "", *modes, kind="document", device="cuda", cache_state="cold_dirty")
-    return rows[(rows["n"] >= least) & (rows["element_type"] != "f64") & ~rows["settings"].str.contains("host-pinned")]
+    return as_documented(rows[rows["element_type"] != "f64"], least)
 
 
 def same_bits(d: rs.Results | None, call: str) -> tuple[int, int]:
